@@ -3,15 +3,19 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
-from flows.answers.label_quantity import NOTHING, Quantity, read, read_proof
+from flows.answers.label_quantity import Quantity, read, read_proof
 from privcore import Answer, Bracket, Point, Problem, evaluate, find_problem
 
 MOST_BAG_SIZE = 4096
 """Largest bag size of the search."""
-_MOST_EPSILON = 700.0
+_LEAST_EPSILON, _MOST_EPSILON = 1e-300, 700.0
+_CLOSE = 1e-12
+"""Relative distance of the epsilons at which a search ends."""
+_ALONE = ("llp", "llp-geometric")
+"""Mechanisms that are randomized response, with the epsilon of their noise, if a bag has one label."""
 _EQUATED = ("advantage", "log_ratio")
 ROWS = ("advantage", "accuracy", "log_ratio", "infinite")
 """Quantities of the table."""
@@ -25,7 +29,8 @@ class Equal:
         value: From the best values: the least bag size that reveals no more, or the epsilon. It is infinite
             if even a label without noise reveals no more, and None if no bag size is found.
         bracket: Below its lower end, bags reveal more, or randomized response reveals less; from its upper
-            end on, the reverse. Each quantity behind the ends holds with its confidence.
+            end on, the reverse. At an epsilon that is an end, bounds of both mechanisms prove which one
+            reveals at least as much. Each quantity behind the ends holds with its confidence.
     """
 
     value: float | None
@@ -146,31 +151,56 @@ class LabelComparison:
         return read_proof(self._of_bags(quantity, bag_size), enough, self._evaluated)
 
     def equal_epsilon(self, quantity: str, bag_size: int) -> Equal:
-        """Return the epsilon at which randomized response reveals as much as bags of this size."""
+        """Return the epsilon at which randomized response reveals as much as bags of this size.
+
+        If the bags reveal nothing, it is 0, although a larger epsilon may reveal nothing either.
+        """
         bags = self.bags(quantity, bag_size)
         if quantity == "log_ratio":  # the ratio of randomized response is always epsilon
             return Equal(value=bags.value, bracket=bags.bracket)
-        bracket = replace(
-            bags.bracket,
-            lower=self._epsilon(quantity, bags.bracket.lower),
-            upper=self._epsilon(quantity, bags.bracket.upper),
-        )
-        return Equal(value=self._epsilon(quantity, bags.value), bracket=bracket)
+        if bags.bracket.upper <= 0.0:
+            return Equal(value=0.0, bracket=replace(bags.bracket, lower=0.0, upper=0.0))
+        if bag_size == 1 and self.mechanism in _ALONE:
+            exact = self.label_epsilon
+            return Equal(value=exact, bracket=Bracket(lower=exact, upper=exact))
+        return self._epsilon(quantity, bags)
 
-    def _epsilon(self, quantity: str, target: float) -> float:
-        """Return the epsilon at which randomized response reaches a target, or infinity."""
-        if target < NOTHING:
-            return 0.0
-        low, high = 1e-9, _MOST_EPSILON
-        if self._response_value(quantity, high) * (1.0 - 1e-12) <= target:
-            return math.inf
-        while high - low > 1e-9 * high:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if self._response_value(quantity, middle) >= target else (middle, high)
-        return 0.5 * (low + high)
+    def _epsilon(self, quantity: str, bags: Quantity) -> Equal:
+        """Return the epsilon at which randomized response reveals a quantity of bags.
 
-    def _response_value(self, quantity: str, epsilon: float) -> float:
-        return read(self.problem(quantity, mechanism="rr", label_epsilon=epsilon)).value
+        The epsilon of the noise is an upper end, since bags with noise are a post-processing of randomized
+        response with this epsilon (`labels.dominated`).
+        """
+        below, above = bags.bracket.lower, bags.bracket.upper
+        response = cache(partial(self._response, quantity))
+        lower = _edge(lambda epsilon: response(epsilon).bracket.upper > below)[0] if below > 0.0 else 0.0
+        upper = min(_edge(lambda epsilon: response(epsilon).bracket.lower >= above)[1], self.label_epsilon)
+        low, high = _edge(lambda epsilon: response(epsilon).value >= bags.value)
+        value = low if math.isfinite(high) else high
+        lower = min(lower, upper)  # they cross only if a simulation missed
+        bracket = replace(bags.bracket, lower=lower, upper=upper)
+        return Equal(value=min(max(value, lower), upper), bracket=bracket)
+
+    def _response(self, quantity: str, epsilon: float) -> Quantity:
+        """Return a quantity of randomized response without a report of it."""
+        return read(self.problem(quantity, mechanism="rr", label_epsilon=epsilon), self._evaluated)
+
+
+def _edge(holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Return two close epsilons such that a condition holds at the second one, but not at the first one.
+
+    The first one is 0 if the condition holds at the least epsilon, and the second one is infinite if it does
+    not hold at the largest epsilon.
+    """
+    low, high = _LEAST_EPSILON, _MOST_EPSILON
+    if not holds(high):
+        return high, math.inf
+    if holds(low):
+        return 0.0, low
+    while high - low > _CLOSE * high:
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
 
 
 def contents_of(
