@@ -1,7 +1,9 @@
 """Combine all known bounds on membership inference for one learner."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from flows.answers.ask import Asked, ask
@@ -59,7 +61,7 @@ class Known:
         bits: Number of released bits.
         information: Mutual information of the release and a record, in nats.
         attack: True positives, members, false positives and non-members of an attack that was run.
-        confidence: Confidence of bounds from data.
+        confidence: Probability that all bounds from data hold together.
     """
 
     law: str | None = None
@@ -75,7 +77,7 @@ class Known:
     def evidence(self) -> Iterable[Evidence]:
         """Yield the problems that follow; raises `DomainError` if the size of the training set is missing."""
         odds = {"odds": self.tested.odds}
-        sure = odds | {"confidence_level": self.confidence}
+        sure = odds | {"confidence_level": self._confidence_of_each()}
         if self.attack is not None:
             names = ("true_positives", "members", "false_positives", "nonmembers")
             counts = dict(zip(names, self.attack, strict=True))
@@ -100,6 +102,24 @@ class Known:
             what = f"{self.information:g} nats about a record"
             yield _evidence(what, "all", "membership-information-advantage", given)
 
+    def _confidence_of_each(self) -> float:
+        """Return the confidence of each bound from data, so that all hold together (Bonferroni).
+
+        It depends only on the number of given facts, which is known before the data, and not on the bounds.
+        It is rounded up, so the errors add up to at most the allowed error.
+        """
+        number = sum(fact is not None for fact in (self.attack, self.sample))
+        if number <= 1:
+            return self.confidence
+        exact = 1 - (1 - Fraction(self.confidence)) / number
+        rounded = float(exact)
+        each = rounded if rounded >= exact else math.nextafter(rounded, 1.0)
+        if each == 1.0:
+            raise DomainError(
+                f"Expected a smaller --confidence with {number} facts from data, got {self.confidence!r}."
+            )
+        return each
+
     def _records(self, option: str) -> int:
         if self.records is None:
             raise DomainError(f"Expected --records with {option}: the number of records in the training set.")
@@ -120,8 +140,9 @@ def sandwich(known: Known) -> dict[str, Any]:
     """Combine all known bounds on membership inference for one learner; return them for JSON.
 
     The advantage of the best attack on this learner is at most the largest advantage over all learners that
-    satisfy the same facts, and at least the advantage of an attack that was run. Bounds from data hold with
-    their confidence; the bracket holds with the joint confidence of all bounds, by the union bound.
+    satisfy the same facts, and at least the advantage of an attack that was run. The errors of bounds from
+    data add up to at most the error that is allowed, so the bracket holds with the confidence of `known`. If
+    the data do not narrow the bracket that is proved without them, the bracket is the proved one.
 
     Args:
         known: The facts about the learner.
@@ -137,26 +158,42 @@ def sandwich(known: Known) -> dict[str, Any]:
         raise DomainError(
             "Expected at least one fact: --law, --sample, --epsilon, --bits, --information or --attack."
         )
-    ends = ("lower", "upper", "confidence")
-    brackets = [Bracket(**{end: row[end] for end in ends}) for row in rows]
-    bracket = intersect(brackets)
-    certain = intersect([Bracket(upper=1.0), *(each for each in brackets if each.confidence == 1.0)])
+    proved = [row for row in rows if row["confidence"] == 1.0]
+    bracket, certain = _bracket(rows), _bracket(proved)
+    narrower = (bracket.lower, bracket.upper) != (certain.lower, certain.upper)
+    used, bracket = (rows, bracket) if narrower else (proved, certain)
+    confidence = _joint(used, bracket, known.confidence)
     content: dict[str, Any] = {
         "nonmember_share": known.tested.nonmember_share,
         "member_weight": known.tested.member_weight,
         "odds": known.tested.odds,
         "bounds": rows,
         "consistent": not bracket.crossed,
-        "confidence": bracket.confidence,
+        "confidence": confidence,
         "assumed": "; ".join(filter(None, (row["assumed"] for row in rows))),
-        "conditional": not bracket.crossed and _conditional(rows, bracket),
+        "conditional": not bracket.crossed and _conditional(used, bracket),
     }
     if bracket.crossed:
         return content
     content |= _quantities(bracket, known.tested)
-    if bracket.confidence < 1.0 and not certain.crossed:
-        content["certain"] = _quantities(certain, known.tested)
+    if confidence < 1.0:
+        content["certain"] = {
+            "conditional": _conditional(proved, certain),
+            **_quantities(certain, known.tested),
+        }
     return content
+
+
+def _bracket(rows: Sequence[Mapping[str, Any]]) -> Bracket:
+    """Return the bracket of the advantage that follows from all rows together."""
+    ends = ("lower", "upper", "confidence")
+    return intersect([Bracket(upper=1.0), *(Bracket(**{end: row[end] for end in ends}) for row in rows)])
+
+
+def _joint(rows: Sequence[Mapping[str, Any]], bracket: Bracket, confidence: float) -> float:
+    """Return the confidence that was asked for, if the exact sum of the errors of all rows permits it."""
+    error = sum((1 - Fraction(row["confidence"]) for row in rows), Fraction())
+    return confidence if 0 < error <= 1 - Fraction(confidence) else bracket.confidence
 
 
 def _conditional(rows: Sequence[Mapping[str, Any]], bracket: Bracket) -> bool:

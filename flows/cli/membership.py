@@ -65,7 +65,7 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
         ),
     ] = "1",
     confidence: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Confidence of the bounds from data.")
+        str, typer.Option(metavar="NUMBER", help="Joint confidence of all bounds from data.")
     ] = "0.95",
     json: Json = False,
 ) -> None:
@@ -137,12 +137,18 @@ def _show(content: Mapping[str, Any]) -> None:
         say(f"the attack exceeds the upper bounds: a given fact is false of this learner{sure_of}")
         return
     doubt = "" if content["confidence"] == 1.0 else f" with confidence {sure(content['confidence'])}"
-    given = ", for the values of the file alone" if content["conditional"] else ""
     for name in ("advantage", "security", "accuracy"):
-        ends = content[name]
-        sure_too = ""
+        text = f"{name:9} in {_ends(content, name)}{doubt}{_given(content)}"
         if "certain" in content:
-            proved = content["certain"][name]
-            sure_too = f"; certain [{rounded_down(proved['lower'])}, {rounded_up(proved['upper'])}]"
-        text = f"{name:9} in [{rounded_down(ends['lower'])}, {rounded_up(ends['upper'])}]"
-        say(f"{text}{doubt}{sure_too}{given}")
+            text += f"; certain {_ends(content['certain'], name)}{_given(content['certain'])}"
+        say(text)
+
+
+def _ends(content: Mapping[str, Any], name: str) -> str:
+    """Return both ends of a quantity, rounded outwards."""
+    return f"[{rounded_down(content[name]['lower'])}, {rounded_up(content[name]['upper'])}]"
+
+
+def _given(content: Mapping[str, Any]) -> str:
+    """Return the condition of a bracket, or ""."""
+    return ", for the values of the file alone" if content["conditional"] else ""

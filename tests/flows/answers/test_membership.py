@@ -54,11 +54,6 @@ def test_shares_and_weights_become_odds_and_accuracies() -> None:
     assert found["accuracy"]["upper"] == pytest.approx(0.6 + 0.48 * 0.03738873, abs=1e-8)
 
 
-def test_errors_of_bounds_from_data_add_up() -> None:
-    known = Known(sample="600,300,100", records=50, attack=(50, 100, 45, 100), confidence=0.99)
-    assert sandwich(known)["confidence"] == pytest.approx(0.98)
-
-
 def test_a_proof_needs_no_confidence(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["membership", "--bits", "64", "--records", "1000"]) == 0
     printed = capsys.readouterr().out

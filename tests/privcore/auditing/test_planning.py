@@ -231,7 +231,8 @@ def test_a_plan_states_the_counts_and_what_both_families_refute() -> None:
     assert 3.6116 < found.value < 3.63
     other = planned(10**7, 10**4, 1.0, family="gaussian")
     assert found.detail == f"9790 of 10000 correct; model-based, Gaussian noise: {other.lower:.6g}"
-    assert other.lower > 3.6275 > 3.6270 > found.lower > 3.6269
+    assert 3.6269 < found.lower < 3.6270
+    assert 3.6275 < other.lower < 3.6276
     assert other.detail.startswith(f"9790 of 10000 correct; without a model: {found.lower:.6g}")
     # The true epsilon of the canaries is 4.3772, above the ceiling of every audit by counts.
     assert found.upper < other.upper < 4.3772
