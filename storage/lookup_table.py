@@ -30,7 +30,9 @@ _PATIENCE = 600.0  # seconds to read all rows of a store
 _LARGEST = 1e9  # bytes of a file
 _MOST_VALUES = 1e9  # rows times columns; ten million answers
 _MOST_TEXT = 1e9  # bytes of the unpacked file, and of the texts of a column, which it may repeat
-_LAST = 253_402_300_800_000_000  # microseconds until the year 10,000, beyond the range of `datetime`
+_LAST = (
+    253_402_300_800_000_000  # microseconds from 1970 until the year 10,000, beyond the range of `datetime`
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +124,8 @@ def read_lookup_table(path: Path) -> LookupTable:
             pa.BufferReader(content), page_checksum_verification=True, read_dictionary=texts
         )
         rows = file.read() if _is_flat(schema) and _fits(file) else None
+        if rows is not None:
+            rows.validate(full=True)  # texts are UTF-8
     except (OSError, ValueError, pa.ArrowException) as error:
         why = reason(error).splitlines()[0][:200].rstrip(".")
         told = (
@@ -186,7 +190,7 @@ def _are_answers(rows: pa.Table) -> bool:
         and all(text.isprintable() for name in _TEXTS for text in pc.unique(rows[name]).to_pylist() if text)
         and pc.count_distinct(rows["point_id"]).as_py() == len(rows)
         and not any(pc.any(pc.is_nan(rows[name])).as_py() for name in NUMBERS)
-        and pc.max(rows["finished_at"]).cast(pa.int64()).as_py() < _LAST
+        and all(0 <= end.as_py() < _LAST for end in pc.min_max(rows["finished_at"].cast(pa.int64())).values())
     )
 
 
@@ -208,6 +212,15 @@ def rows_of(table: LookupTable, kind: type[Problem]) -> pa.Table:
     return rows.select(schema.names).cast(schema)
 
 
+def sound_rows_of(table: LookupTable, kind: type[Problem]) -> pa.Table:
+    """Return the rows of one problem class; a StoreError says which of its columns are missing or wrong."""
+    try:
+        return rows_of(table, kind)
+    except (pa.ArrowException, LookupError, ValueError, TypeError) as error:
+        why = " ".join(str(error).split()).rstrip(".")[:200]
+        raise StoreError(f"Cannot read {kind.name} of version {table.version}: {why}.") from error
+
+
 def answered_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
     """Yield the rows of a lookup table whose problem this release has, with their origin.
 
@@ -216,7 +229,7 @@ def answered_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
     """
     for kind in PROBLEMS:
         if pc.any(pc.equal(table.rows["problem"], kind.name)).as_py():
-            rows = rows_of(table, kind)
+            rows = sound_rows_of(table, kind)
             columns = [
                 "point_id",
                 "method",

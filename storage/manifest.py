@@ -158,6 +158,7 @@ def _check(content: Mapping[str, Any], times: Mapping[str, datetime]) -> None:
     for key, kind in (("name", str), ("digest", str), ("spec", dict), ("counts", dict)):
         if not isinstance(content[key], kind):
             raise TypeError(f"its {key} has the wrong type: {content[key]!r}"[:100])
+    json.dumps(content, ensure_ascii=False).encode()  # which has no half of a surrogate pair
 
 
 def missing(place: Folder, sweep: Manifest, name: str) -> str:

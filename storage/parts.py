@@ -93,11 +93,15 @@ def publish_packed(place: Folder, packed: Packed) -> Path:
 
 
 def _with_nan(table: pa.Table) -> str:
-    """Return the name of a column of answers that has NaN, or ""."""
+    """Return the name of a column that has NaN, or ""."""
     import pyarrow.compute as pc  # slow to import, and not needed by lookups
 
     return next(
-        (name for name in NUMBERS if name in table.column_names and pc.any(pc.is_nan(table[name])).as_py()),
+        (
+            field.name
+            for field in table.schema
+            if pa.types.is_floating(field.type) and pc.any(pc.is_nan(table[field.name])).as_py()
+        ),
         "",
     )
 
@@ -205,6 +209,7 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
             columns=list({*columns, "problem"}) if columns is not None else None,
             use_threads=len(content) > 1_000_000,  # for small parts, threads take longer
         )
+        table.validate(full=True)  # texts are UTF-8
         _check_problem(shown, problem, table)
     except (pa.ArrowException, OSError) as error:
         raise DamagedError(

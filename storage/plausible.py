@@ -66,6 +66,11 @@ def impossible(rows: pa.Table) -> str:
         versions = rows["method_version"].to_numpy()
         if (below := np.flatnonzero(versions < 1)).size:
             return f"a row of version {int(versions[below[0]])} of its method, and the first version is 1"
+    timed = "finished_at" in rows.column_names and pa.types.is_timestamp(
+        rows.schema.field("finished_at").type
+    )
+    if timed and (rows["finished_at"].cast(pa.int64()).to_numpy() < 0).any():
+        return "a row that was finished before 1970"
     if not {"lower", "upper", "confidence"} <= set(rows.column_names):
         return ""
     lower, upper, confidence = (rows[name].to_numpy() for name in ("lower", "upper", "confidence"))

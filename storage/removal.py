@@ -26,9 +26,10 @@ from storage.views import LONGEST_MARK
 def remove(place: Folder, source: str) -> int:
     """Delete the rows that were imported from a lookup table, and return the number of points.
 
-    A part with other rows is replaced, as by `gc`. Manifests that list a part without other rows are written
-    again first, as incomplete, so that no reader misses the part. The parts are listed again until such
-    rows are gone, since a compaction at the same time may have copied the rows into a new part.
+    A part with other rows is replaced, as by `gc`. Manifests that list a part with such rows are written
+    again first, as incomplete and without counts. They no longer list a part without other rows, so that no
+    reader misses it. The parts are listed again until such rows are gone, since a compaction at the same time
+    may have copied the rows into a new part.
 
     Args:
         place: The store.
@@ -58,6 +59,7 @@ def _remove(place: Folder, source: str, removed: set[str]) -> bool:
         found = True
         name = str(path.relative_to(place.data))
         kept = table.filter(pa.array([not each for each in ours]))
+        _interrupt(place, name, gone=not len(kept))
         if len(kept):
             published = publish_checked(place, kept, [name])
             if published is None:  # another process merged it meanwhile
@@ -66,18 +68,22 @@ def _remove(place: Folder, source: str, removed: set[str]) -> bool:
             write_replacement(place, replacement)
             delete_replaced(place, replacement)
         else:
-            _unlist(place, name)
+            _forget_records(place, name)
             place.unlink(path)
         removed.update(table["point_id"].filter(pa.array(ours)).to_pylist())
     return found
 
 
-def _unlist(place: Folder, name: str) -> None:
-    """Write the manifests without a part, and delete the records that lead to it."""
+def _interrupt(place: Folder, name: str, *, gone: bool) -> None:
+    """Write the manifests that list a part as incomplete, without counts, and without a part that is gone."""
     for sweep in manifests(place):
         if name in sweep.parts:
-            rest = tuple(part for part in sweep.parts if part != name)
-            write_manifest(place, replace(sweep, parts=rest, status=INCOMPLETE))
+            rest = tuple(part for part in sweep.parts if part != name or not gone)
+            write_manifest(place, replace(sweep, parts=rest, status=INCOMPLETE, counts={}))
+
+
+def _forget_records(place: Folder, name: str) -> None:
+    """Delete the records of replacements that lead to a part."""
     made = {path: read_replacement(place, path) for path in place.entries(layout.REPLACED)}
     after = successors(made.values())
     for path, one in made.items():

@@ -147,13 +147,14 @@ def after(plan: Plan, reported: Reported, sweep: Sweep, store: "Store") -> tuple
 
 
 def recorded(sweep: Sweep, store: "Store") -> Coverage | None:
-    """Return the coverage when the manifest of a sweep was last written, or None without a manifest."""
+    """Return the coverage when the manifest of a sweep was last written, or None without its counts."""
     from storage.manifest import manifest_of, read_manifest
 
     path = manifest_of(store.place, sweep.digest)
     if not path.exists():
         return None
-    counts = dict(read_manifest(store.place, path).counts)
+    if not (counts := dict(read_manifest(store.place, path).counts)):
+        return None  # an import that the sweep used was taken back
     missing = counts.pop("missing", 0)
     return Coverage(sweep=sweep.name, total=sum(counts.values()) + missing, statuses=counts)
 

@@ -1,7 +1,10 @@
+import math
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -152,6 +155,55 @@ def test_a_part_whose_rows_name_another_problem_than_its_folder_is_refused_by_ev
         assert str(caught.value) == complaint
     with open_store(root, degraded=True) as store, pytest.warns(DegradedWarning, match="holds rows of"):
         assert store.stored("unamplified-epsilon") == {}
+
+
+def changed(part: Path, column: str, value: object) -> Path:
+    """A part with another value of a column in all rows, and the name of its new bytes."""
+    table = pq.read_table(part, partitioning=None)
+    kind = table.schema.field(column).type
+    if isinstance(value, bytes):
+        texts = pa.StringArray.from_buffers(
+            1, pa.py_buffer(np.array([0, len(value)], "i4").tobytes()), pa.py_buffer(value)
+        )
+        values = pa.DictionaryArray.from_arrays(pa.array([0] * len(table), pa.int32()), texts, safe=False)
+        return republish(part, table.set_column(table.column_names.index(column), column, values))
+    values = pa.array([value] * len(table)).cast(kind)
+    return republish(part, table.set_column(table.column_names.index(column), column, values))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "sentence"),
+    [
+        ("sigma", math.nan, "has NaN in the column sigma"),
+        ("finished_at", -(10**17), "has a row that was finished before 1970"),
+        ("detail", b"\xff", "Invalid UTF8"),
+        ("knobs", b"\xff", "Invalid UTF8"),
+        ("method", b"\xff", "Invalid UTF8"),
+    ],
+)
+def test_a_value_that_no_method_stores_damages_its_part_for_every_reader(
+    root: Path, column: str, value: object, sentence: str
+) -> None:
+    part = changed(put(root, rows(2)), column, value)
+    (complaint,) = open_store(root).verify()
+    assert complaint.startswith(str(part))
+    assert sentence in complaint
+    with open_store(root) as store, pytest.raises(StoreError) as caught:
+        store.lookup(epsilon())
+    assert str(caught.value) == complaint
+    with open_store(root, degraded=True) as store, pytest.warns(DegradedWarning, match=sentence):
+        assert store.stored("unamplified-epsilon") == {}
+
+
+def test_a_manifest_with_a_name_that_is_no_text_is_found(root: Path) -> None:
+    made = replace(manifest(put(root, rows(1))), name="\ud800")
+    path = write_manifest(located(root), made)
+    with open_store(root) as store:
+        (complaint,) = store.verify()
+        assert complaint.startswith(f"{path} is damaged: ")
+        with pytest.raises(StoreError) as caught:
+            store.sql("from sweeps")
+        assert str(caught.value) == complaint
 
 
 def test_every_row_that_a_release_has_written_has_the_fields_of_its_id(repository: Path) -> None:

@@ -86,11 +86,19 @@ def test_the_mark_outlives_a_compaction(root: Path, table: LookupTable) -> None:
         assert store.sql("from imported").num_rows == 3
 
 
-@pytest.mark.parametrize("source", ["2026.11.23-c8364101", ""])
-def test_a_mark_that_would_hide_the_mark_of_the_import_is_refused(source: str) -> None:
+@pytest.mark.parametrize(
+    "versions",
+    [
+        {"a": {"imported": "2026.11.23-c8364101"}},
+        {"a": {"imported": ""}},
+        {'a "imported":"2026.11.23-c8364101': ""},
+        {"a": '"imported":"2026.11.23-c8364101"'},
+    ],
+)
+def test_a_mark_that_would_hide_the_mark_of_the_import_is_refused(versions: dict[str, object]) -> None:
     table = to_table(rows(1))
     place = table.column_names.index("versions")
-    forged = pa.array([json.dumps({"a": {"imported": source}})]).cast(table.schema.field("versions").type)
+    forged = pa.array([json.dumps(versions)]).cast(table.schema.field("versions").type)
     with pytest.raises(StoreError, match="expected versions of packages, got"):
         marked(table.set_column(place, table.schema.field(place), forged), "theirs")
 
@@ -242,7 +250,7 @@ def test_a_sweep_that_used_imported_rows_is_incomplete_when_they_are_gone(
     remove(located(root), table.version)
     (left,) = manifests(located(root))
     assert isinstance(left, Manifest)
-    assert merged or left.status == "incomplete"
+    assert (left.status, left.counts) == ("incomplete", {})
     with open_store(root) as store:
         assert store.verify() == []
         assert store.sql("from results").num_rows == int(merged)

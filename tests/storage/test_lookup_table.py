@@ -2,10 +2,12 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from flows.runs.recompute import check_import
 from privcore import Answer, Status, find, find_problem
 from storage import Row, StoreError, open_store
 from storage.located import located
@@ -121,6 +123,7 @@ TIME = pa.timestamp("us", tz="UTC")
         ("point_id", pa.array(["a", "a", "b"])),
         ("finished_at", pa.array([None] * 3, TIME)),
         ("finished_at", pa.array([2**62] * 3, TIME)),
+        ("finished_at", pa.array([0, 0, -(10**17)], TIME)),
         ("finished_at", pa.array(["today"] * 3)),
         ("method", None),
         (None, None),
@@ -141,6 +144,34 @@ def test_rows_that_no_store_answers_with_are_refused_though_their_version_is_rig
     write_lookup_table(LookupTable(version=hashed(table), rows=table), path)
     with pytest.raises(StoreError, match="was changed: its rows do not match its version,"):
         read_lookup_table(path)
+
+
+def test_text_that_is_not_utf_8_is_refused_in_a_sentence(root: Path) -> None:
+    put(root, rows(2))
+    table = table_of(root).rows
+    bad = pa.StringArray.from_buffers(
+        2, pa.py_buffer(np.array([0, 1, 2], "i4").tobytes()), pa.py_buffer(b"\xff\xff")
+    )
+    path = root.with_suffix(".parquet")
+    table = table.set_column(table.column_names.index("host"), "host", bad)
+    write_lookup_table(LookupTable(version="1", rows=table), path)
+    with pytest.raises(StoreError, match=r"is not a readable Parquet file: .*Invalid UTF8"):
+        read_lookup_table(path)
+
+
+@pytest.mark.parametrize(
+    "values", [None, pa.array(["abc", "1"]), pa.array([None, 1.0])], ids=["missing", "text", "null"]
+)
+def test_rows_without_their_fields_are_refused_before_any_is_recomputed(
+    root: Path, values: pa.Array | None
+) -> None:
+    put(root, rows(2))
+    table = table_of(root)
+    lacking = table.rows.drop_columns("sigma")
+    if values is not None:
+        lacking = lacking.append_column("sigma", values)
+    with pytest.raises(StoreError, match=f"Cannot read unamplified-epsilon of version {table.version}: "):
+        check_import(LookupTable(version=table.version, rows=lacking), 20)
 
 
 @pytest.mark.parametrize(
