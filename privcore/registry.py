@@ -12,7 +12,6 @@ from privcore import stored_names
 from privcore.errors import unknown
 from privcore.method import Method
 from privcore.problem import Problem
-from privcore.stored_versions import VERSIONS
 
 T = TypeVar("T", Method[Any], Problem)
 
@@ -97,7 +96,7 @@ def methods_for(problem: Problem) -> dict[type[Method], str | None]:
 def versions() -> dict[str, int]:
     """Return the version of every method by name, without importing the methods."""
     return {
-        name: VERSIONS.get(name, 1) if isinstance(place, str) else place.version
+        name: stored_names.VERSIONS.get(name, 1) if isinstance(place, str) else place.version
         for name, place in METHODS.table.items()
     }
 

@@ -26,7 +26,6 @@ _POINTS, _MOST_STEPS = 24, 40
 _ROUNDS, _PRECISION = 30, 1e-7
 """Most rounds of the search for mu, and its relative precision; every round ends at a refuted mu."""
 
-
 MOST_MU = 30.0
 """Largest mu of searches."""
 
@@ -51,9 +50,9 @@ def curve_tail(problem: Counts, mu: float) -> tuple[float, float]:
         Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235v1, Theorem 9; the solution is ours.
 
     Example:
-        >>> counts = AuditGaussianTail(canaries=1000, guesses=600, correct=400, mu=0.5)
-        >>> [round(end, 4) for end in curve_tail(counts, 0.5)]
-        [1.0, 1.0]
+        >>> counts = AuditMu(canaries=1000, guesses=600, correct=400)
+        >>> [round(end, 4) for end in curve_tail(counts, 0.3)]
+        [0.1073, 0.4996]
     """
     if mu == 0.0:
         return _probability(problem, mu, 0.0), 0.0

@@ -135,7 +135,7 @@ def refuted_by(audit: AuditEpsilon, family: str) -> float:
     Example:
         >>> counts = AuditEpsilon(canaries=1000, guesses=100, correct=90, delta=1e-5)
         >>> [round(refuted_by(counts, family), 4) for family in ("approximate", "gaussian")]
-        [1.6302, 2.5192]
+        [1.6302, 2.5255]
     """
     free = AuditingTightest().answer(audit, 0).lower
     return free if family == "approximate" else max(free, epsilon_of(tightest_mu(audit), audit.delta))
