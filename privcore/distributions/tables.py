@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import tokenize
 import zipfile
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ _MOST_COLUMNS = 10_000  # of text, since the parser needs some kB for each
 _BLOCK = 1 << 24  # bytes of a block of text; Arrow refuses longer rows
 _NESTED = 500  # brackets of a line of JSON that are not counted by depth
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, which some editors write first
+_LINE = re.compile(rb"[\r\n]*[^\r\n]*")  # the first one with content
 _NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 
 
@@ -53,7 +55,7 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
     if text[:1] == b"[" and text[1:].lstrip()[:1] in (b"{", b"["):
         raise DomainError(f"Expected one JSON object on each line of {path}, got a JSON array.")
     if text.startswith(b"{"):
-        _check_nesting(path)
+        _check_lines(path)
         with path.open("rb") as file:
             file.seek(skipped)
             table = pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=_BLOCK))
@@ -69,8 +71,8 @@ def _of_csv(path: Path, names: Sequence[str]) -> Any:
     import pyarrow.csv
 
     with pa.input_stream(str(path), compression="detect") as stream:
-        header = stream.read(_BLOCK).partition(b"\n")[0]
-    if header.count(b",") >= _MOST_COLUMNS:
+        header = _LINE.match(stream.read(_BLOCK))
+    if header is not None and header[0].count(b",") >= _MOST_COLUMNS:
         raise DomainError(f"Expected at most {_MOST_COLUMNS} columns in {path}, got more.")
     blocks = pyarrow.csv.ReadOptions(block_size=_BLOCK)
     with pyarrow.csv.open_csv(path, blocks) as reader:
@@ -118,20 +120,20 @@ def _check_packed(path: Path) -> None:
                 raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got more.")
 
 
-def _check_nesting(path: Path) -> None:
+def _check_lines(path: Path) -> None:
     """Refuse deeply nested JSON, which Arrow would parse until the stack overflows, and very many names."""
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(2 * _BLOCK), b""), start=1):
-            if line.count(b":") > _MOST_COLUMNS:
-                raise DomainError(f"Expected at most {_MOST_COLUMNS} names in line {number} of {path}.")
-            if line.count(b"[") + line.count(b"{") <= _NESTED:
+            if line.count(b"[") + line.count(b"{") <= _NESTED and line.count(b":") <= _MOST_COLUMNS:
                 continue
             try:
-                json.loads(line)
+                names = json.loads(line)
             except (ValueError, RecursionError):
                 raise DomainError(
                     f"Expected one JSON object, not deeply nested, in line {number} of {path}."
                 ) from None
+            if len(names) > _MOST_COLUMNS:
+                raise DomainError(f"Expected at most {_MOST_COLUMNS} names in line {number} of {path}.")
 
 
 def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> None:

@@ -305,6 +305,14 @@ def test_a_file_that_is_no_table_of_scores_is_refused_in_a_sentence(
     assert len(error) < 400
 
 
+def test_colons_and_commas_in_text_are_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text(json.dumps({"score": 1.5, "note": ":" * 20_000}))
+    (tmp_path / "s.csv").write_text("\rscore,included\r" + "1.5,1\r" * 20_000)  # lines as on old machines
+    for name in ("s.jsonl", "s.csv"):
+        (scores,) = read_columns(tmp_path / name, ["score"], "numbers")
+        assert set(scores.tolist()) == {1.5}
+
+
 def test_columns_that_are_not_asked_for_are_not_kept(tmp_path: Path) -> None:
     file = tmp_path / "scores.csv"
     file.write_text("notes,score,included\n" + "".join(f"{'n' * 1000},{k},{k % 2}\n" for k in range(20_000)))
