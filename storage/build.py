@@ -14,11 +14,11 @@ from storage.errors import StoreError
 from storage.folder import Folder
 from storage.macros import macros
 from storage.manifest import Manifest
+from storage.marks import IMPORTED_ROWS
 from storage.monotone_index import add_monotone_index
 from storage.parts import ROW_GROUP, problem_of, read_part
 from storage.views import (
     CHOICE,
-    IMPORTED_ROWS,
     best_of_one,
     best_of_several,
     fields_of,
@@ -28,10 +28,10 @@ from storage.views import (
     views,
 )
 
-LAYOUT = f"10-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
-"""Version of the layout of a snapshot: a number that is increased with every change, and a hash of the
-macros. The macros change with trends, domains and defaults of problems, so no cache outlives a proof that is
-withdrawn.
+LAYOUT = f"11-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
+"""Version of the layout of a snapshot: a number that is increased with every change, also of the checks of
+parts, since a snapshot may have rows that are now refused; and a hash of the macros. The macros change with
+trends, domains and defaults of problems, so no cache outlives a proof that is withdrawn.
 """
 
 

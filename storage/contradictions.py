@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 import duckdb
 
-from storage.views import IMPORTED, rigorous
+from storage.marks import IMPORTED
+from storage.views import rigorous
 
 ROUNDING = 1e-6
 """Relative difference of estimates and intervals of one point that other processors or libraries may make.

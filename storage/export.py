@@ -13,10 +13,10 @@ from storage import layout
 from storage.errors import QueryError
 from storage.folder import Folder
 from storage.macros import literal, macros
+from storage.marks import IMPORTED_ROWS
 from storage.parts import parts, problem_of
 from storage.schema import PROBLEM_KEY, SCHEMA_VERSION, VERSION_KEY, schema_for
 from storage.views import (
-    IMPORTED_ROWS,
     best_of_one,
     best_of_several,
     chosen,

@@ -5,6 +5,7 @@ and `gc` keep the mark.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 
 import duckdb
@@ -13,8 +14,9 @@ import pyarrow as pa
 from privcore.parameter import Value
 from privcore.problem import Problem
 from storage.errors import StoreError
+from storage.marks import MARK
 from storage.schema import object_in
-from storage.views import LONGEST_MARK, quote, view_name
+from storage.views import quote, view_name
 
 KEY = "imported"
 
@@ -35,7 +37,7 @@ def marked(rows: pa.Table, source: str) -> pa.Table:
     new = {}
     for text in pc.unique(column).to_pylist():
         versions = object_in(text)
-        # The SQL views find the mark by its text, which a quoted key within another text would imitate.
+        # Earlier releases also find the mark after a quotation mark within a text.
         if not all(
             isinstance(each, str) and not set(name + each) & set('"\\') for name, each in versions.items()
         ):
@@ -48,10 +50,8 @@ def marked(rows: pa.Table, source: str) -> pa.Table:
 
 def source_of(versions: str) -> str:
     """Return the lookup table of a row from its column `versions`, at most 100 characters, or ""."""
-    try:
-        return str(object_in(versions).get(KEY, ""))[:LONGEST_MARK]
-    except StoreError:
-        return ""
+    found = re.search(MARK, versions or "")
+    return found[1] if found else ""
 
 
 def imported_ends(

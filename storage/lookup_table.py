@@ -15,7 +15,9 @@ from storage import layout
 from storage.catalog import Store
 from storage.disk import write_atomically
 from storage.errors import StoreError, reason
+from storage.part_columns import not_utf8
 from storage.parts import NUMBERS, ROW_GROUP
+from storage.plausible import LAST
 from storage.schema import BOOKKEEPING, RESULTS, SCHEMA_VERSION, VERSION_KEY, schema_for
 
 KEY = b"privsweep.lookup_table"
@@ -30,9 +32,6 @@ _PATIENCE = 600.0  # seconds to read all rows of a store
 _LARGEST = 1e9  # bytes of a file
 _MOST_VALUES = 1e9  # rows times columns; ten million answers
 _MOST_TEXT = 1e9  # bytes of the unpacked file, and of the texts of a column, which it may repeat
-_LAST = (
-    253_402_300_800_000_000  # microseconds from 1970 until the year 10,000, beyond the range of `datetime`
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +123,8 @@ def read_lookup_table(path: Path) -> LookupTable:
             pa.BufferReader(content), page_checksum_verification=True, read_dictionary=texts
         )
         rows = file.read() if _is_flat(schema) and _fits(file) else None
-        if rows is not None:
-            rows.validate(full=True)  # texts are UTF-8
+        if rows is not None and (name := not_utf8(rows)):
+            raise StoreError(f"{path} has text that is not UTF-8 in the column {name[:60]}.")
     except (OSError, ValueError, pa.ArrowException) as error:
         why = reason(error).splitlines()[0][:200].rstrip(".")
         told = (
@@ -190,7 +189,7 @@ def _are_answers(rows: pa.Table) -> bool:
         and all(text.isprintable() for name in _TEXTS for text in pc.unique(rows[name]).to_pylist() if text)
         and pc.count_distinct(rows["point_id"]).as_py() == len(rows)
         and not any(pc.any(pc.is_nan(rows[name])).as_py() for name in NUMBERS)
-        and all(0 <= end.as_py() < _LAST for end in pc.min_max(rows["finished_at"].cast(pa.int64())).values())
+        and all(0 <= end.as_py() < LAST for end in pc.min_max(rows["finished_at"].cast(pa.int64())).values())
     )
 
 
@@ -212,7 +211,7 @@ def rows_of(table: LookupTable, kind: type[Problem]) -> pa.Table:
     return rows.select(schema.names).cast(schema)
 
 
-def sound_rows_of(table: LookupTable, kind: type[Problem]) -> pa.Table:
+def _sound_rows(table: LookupTable, kind: type[Problem]) -> pa.Table:
     """Return the rows of one problem class; a StoreError says which of its columns are missing or wrong."""
     try:
         return rows_of(table, kind)
@@ -229,7 +228,7 @@ def answered_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
     """
     for kind in PROBLEMS:
         if pc.any(pc.equal(table.rows["problem"], kind.name)).as_py():
-            rows = sound_rows_of(table, kind)
+            rows = _sound_rows(table, kind)
             columns = [
                 "point_id",
                 "method",

@@ -45,6 +45,29 @@ def conform(shown: str, of: str, table: pa.Table, wanted: Sequence[str] | None) 
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def refuse_other_text(shown: str, table: pa.Table) -> None:
+    """Raise `DamagedError` for a part with text that is not UTF-8."""
+    if name := not_utf8(table):
+        raise DamagedError(
+            f"{shown} has text that is not UTF-8 in the column {name[:60]}; "
+            "`privsweep repair` will quarantine it."
+        )
+
+
+def not_utf8(table: pa.Table) -> str:
+    """Return the name of a column with text that is not UTF-8, or "".
+
+    Parquet stores any bytes as text, but neither Python nor DuckDB can read bytes that are not UTF-8.
+    """
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not pa.types.is_primitive(column.type):  # numbers and times have no text
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid:
+                return str(name)
+    return ""
+
+
 def _without_former(table: pa.Table, problem: type[Problem]) -> pa.Table:
     """Return the table with the words of this release instead of those of earlier releases."""
     for place, field in enumerate(table.schema):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from storage import layout
 from storage.errors import DamagedError, StoreError, reason
 from storage.folder import Folder
-from storage.part_columns import conform
+from storage.part_columns import conform, refuse_other_text
 from storage.plausible import impossible
 from storage.schema import PROBLEM_KEY, RESULTS
 
@@ -209,9 +209,9 @@ def read_part(place: Folder, path: Path, columns: Sequence[str] | None = None) -
             columns=list({*columns, "problem"}) if columns is not None else None,
             use_threads=len(content) > 1_000_000,  # for small parts, threads take longer
         )
-        table.validate(full=True)  # texts are UTF-8
+        refuse_other_text(shown, table)
         _check_problem(shown, problem, table)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DamagedError(
             f"{shown} is not a readable Parquet file: {str(error).splitlines()[0][:200]}."
         ) from error

@@ -14,6 +14,9 @@ from storage.schema import object_in
 
 FUTURE, UNCHECKED = "future", "unchecked"
 
+LAST = 253_402_300_800_000_000
+"""Microseconds from 1970 until the year 10,000, beyond the range of `datetime`."""
+
 
 def doubts(problem: str, rows: pa.Table) -> Iterator[tuple[str, str]]:
     """Yield the doubts about the rows of a part: the kind, and the predicate of a sentence about the part.
@@ -66,11 +69,8 @@ def impossible(rows: pa.Table) -> str:
         versions = rows["method_version"].to_numpy()
         if (below := np.flatnonzero(versions < 1)).size:
             return f"a row of version {int(versions[below[0]])} of its method, and the first version is 1"
-    timed = "finished_at" in rows.column_names and pa.types.is_timestamp(
-        rows.schema.field("finished_at").type
-    )
-    if timed and (rows["finished_at"].cast(pa.int64()).to_numpy() < 0).any():
-        return "a row that was finished before 1970"
+    if late_or_early := _impossible_time(rows):
+        return late_or_early
     if not {"lower", "upper", "confidence"} <= set(rows.column_names):
         return ""
     lower, upper, confidence = (rows[name].to_numpy() for name in ("lower", "upper", "confidence"))
@@ -80,6 +80,20 @@ def impossible(rows: pa.Table) -> str:
         return ""
     low, high, sure = (float(values[wrong[0]]) for values in (lower, upper, confidence))
     return f"a row with the bracket [{low!r}, {high!r}] at confidence {sure!r}"
+
+
+def _impossible_time(rows: pa.Table) -> str:
+    """Return a row whose time no clock shows, as a clause, or ""."""
+    if "finished_at" not in rows.column_names or not pa.types.is_timestamp(
+        rows.schema.field("finished_at").type
+    ):
+        return ""
+    finished = rows["finished_at"].cast(pa.int64()).to_numpy()
+    if (finished < 0).any():
+        return "a row that was finished before 1970"
+    if (late := finished[finished >= LAST]).size:
+        return f"a row that was finished on {_day(int(late[0]))}, after the year 9999"
+    return ""
 
 
 def unchecked(kind: type[Problem], rows: pa.Table) -> str:

@@ -10,6 +10,7 @@ from storage.errors import StoreError
 from storage.folder import Folder
 from storage.imported import source_of
 from storage.manifest import INCOMPLETE, manifests, write_manifest
+from storage.marks import LONGEST_MARK
 from storage.parts import parts, read_part
 from storage.replacements import (
     Replacement,
@@ -20,7 +21,6 @@ from storage.replacements import (
     successors,
     write_replacement,
 )
-from storage.views import LONGEST_MARK
 
 
 def remove(place: Folder, source: str) -> int:
@@ -36,8 +36,10 @@ def remove(place: Folder, source: str) -> int:
         source: Version of the lookup table.
 
     Raises:
-        StoreError: The store has no rows of this table, or the disk refused.
+        StoreError: The version is empty, the store has no rows of this table, or the disk refused.
     """
+    if not source:  # which is the source of every row that was computed here
+        raise StoreError("Expected the version of a lookup table, got an empty text.")
     place.check()
     removed: set[str] = set()
     while steadily(place, lambda: _remove(place, source, removed)):

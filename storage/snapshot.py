@@ -32,7 +32,8 @@ DAMAGE = "Corrupt database file"
 """Text in the errors of DuckDB for blocks that do not match their checksums."""
 
 _OPENING = threading.Lock()
-_FULL = (duckdb.Error, pa.ArrowException, OSError)  # errors of a full disk or memory
+_FULL = (duckdb.Error, pa.ArrowException, OSError)  # errors of a full disk or memory, among others
+_NO_ROOM = (duckdb.OperationalError, pa.ArrowMemoryError, OSError)
 
 # Queries come from users: they may not read files, use the network, write, or change these settings.
 _LOCKED = {
@@ -159,7 +160,8 @@ def _elsewhere(what: Contents) -> duckdb.DuckDBPyConnection:
     except _FULL as error:
         folder = what.place.root / layout.CACHE
         reason = str(error).splitlines()[0].rstrip(".")
-        raise StoreError(f"No room for the snapshot in {folder} or in memory: {reason}.") from error
+        failure = "No room for" if isinstance(error, _NO_ROOM) else "Cannot build"
+        raise StoreError(f"{failure} the snapshot in {folder} or in memory: {reason}.") from error
     for name in ("autoinstall_known_extensions", "autoload_known_extensions", "enable_external_access"):
         connection.execute(f"set global {name} = {_LOCKED[name]}")
     _lock(connection)

@@ -10,10 +10,8 @@ from privcore.parameter import Text
 from privcore.problem import LookupAxis
 from privcore.registry import versions
 from storage.errors import StoreError
+from storage.marks import MARKED
 from storage.schema import BOOKKEEPING
-
-MARKED = """contains(versions::varchar, '"imported":"')"""
-"""Condition that a row was imported from a lookup table."""
 
 CHOICE = f"""
     case status when 'ok' then 0 when 'not_applicable' then 1 when 'crashed' then 3 else 2 end,
@@ -24,17 +22,6 @@ CHOICE = f"""
 """Order of several rows of a point; the first row counts. Answers come first, then reasons why a method does
 not apply, then failures, and crashes last, since their cause may be external. Own answers come before
 imported answers, which can be removed later; then the earliest row; then the first part."""
-
-LONGEST_MARK = 100
-"""Most characters of a mark that are read: the version of a lookup table is shorter, unless it is forged."""
-
-IMPORTED = f"""regexp_extract(versions::varchar, '"imported":"([^"]{{0,{LONGEST_MARK}}})', 1)"""
-"""Lookup table from which a row was imported, or an empty text."""
-
-IMPORTED_ROWS = f"""
-    select point_id, {IMPORTED} as source from results where {MARKED}
-"""
-"""Query for the ids of the imported rows, with their lookup tables."""
 
 
 def view_name(problem: str) -> str:

@@ -9,8 +9,9 @@ from flows.answers.ask import Asked
 from flows.answers.sourced import proofs
 from privcore import METHODS, Method, Point, Problem
 from storage import Found, Store, provenance
+from storage.marks import IMPORTED
 from storage.schema import problem_id
-from storage.views import IMPORTED, rigorous, view_name
+from storage.views import rigorous, view_name
 
 ENDS = ("lower", "upper")
 

@@ -68,8 +68,8 @@ def ask(
         return finish(asked)
     say(f"{question.name} {listed(question.as_fields())}")
     if asked.ok:
-        shown = chosen or answers.is_trivial(question, asked)
-        answers.show_headline(question, asked, answers.estimates_of(asked) if shown else {})
+        wanted = chosen or answers.is_trivial(question, asked)
+        answers.show_headline(question, asked, answers.estimates_of(asked) if wanted else {})
         if (likely := asked.likely()) is not None:
             say(answers.bracket_text(question, likely))
     answers.show_replies(asked)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 COUNTED = 10_000_000
 """Points of a sweep up to which stored points are counted, in ten seconds; for more, its manifest is read."""
+COUNTED_AGAIN = 100_000_000
+"""Points up to which they are counted if a run began and no manifest has counts, as after `table remove`."""
 
 
 def status(
@@ -40,7 +42,7 @@ def status(
             # After the runs, so that a run that has just ended counts.
             now = recorded(asked, opened) if count(asked.grids) > COUNTED else None
             if now is None:
-                check_size(asked, COUNTED)
+                check_size(asked, COUNTED_AGAIN if going.begun else COUNTED)
                 ledger = Ledger(asked.grids)
                 ledger.read(opened)
                 now = coverage(asked, ledger)

@@ -10,8 +10,8 @@ from flows.runs.progress import EVERY
 from flows.runs.reproduction import Recomputed, compare
 from privcore import METHODS, PROBLEMS, Point, Problem, find_problem
 from privcore.errors import DomainError, PrivsweepError
+from storage.marks import IMPORTED
 from storage.schema import object_in
-from storage.views import IMPORTED
 from tasks.limits import estimate
 
 if TYPE_CHECKING:

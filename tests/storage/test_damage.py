@@ -1,3 +1,4 @@
+import hashlib
 import math
 import os
 import random
@@ -176,9 +177,11 @@ def changed(part: Path, column: str, value: object) -> Path:
     [
         ("sigma", math.nan, "has NaN in the column sigma"),
         ("finished_at", -(10**17), "has a row that was finished before 1970"),
-        ("detail", b"\xff", "Invalid UTF8"),
-        ("knobs", b"\xff", "Invalid UTF8"),
-        ("method", b"\xff", "Invalid UTF8"),
+        ("finished_at", 4 * 10**17, "has a row that was finished on 14645-06-30, after the year 9999"),
+        *(
+            (name, b"\xff", f"has text that is not UTF-8 in the column {name}; `privsweep repair`")
+            for name in ("detail", "host", "knobs", "method", "status", "problem_id", "adjacency", "versions")
+        ),
     ],
 )
 def test_a_value_that_no_method_stores_damages_its_part_for_every_reader(
@@ -193,6 +196,22 @@ def test_a_value_that_no_method_stores_damages_its_part_for_every_reader(
     assert str(caught.value) == complaint
     with open_store(root, degraded=True) as store, pytest.warns(DegradedWarning, match=sentence):
         assert store.stored("unamplified-epsilon") == {}
+
+
+def test_a_part_with_a_column_whose_name_is_not_text_is_damaged(root: Path) -> None:
+    part = put(root, rows(2))
+    table = pq.read_table(part, partitioning=None).append_column("other", pa.array([1, 2]))
+    made = republish(part, table)
+    content = made.read_bytes().replace(b"other", b"othe\xff")
+    made.unlink()
+    digest = hashlib.sha256(content).hexdigest()
+    damaged = made.with_name(f"{made.name[:32]}-{digest}.parquet")
+    damaged.write_bytes(content)
+    (complaint,) = open_store(root).verify()
+    assert complaint.startswith(f"{damaged} is not a readable Parquet file: ")
+    with open_store(root) as store, pytest.raises(StoreError) as caught:
+        store.lookup(epsilon())
+    assert str(caught.value) == complaint
 
 
 def test_a_manifest_with_a_name_that_is_no_text_is_found(root: Path) -> None:

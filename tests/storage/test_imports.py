@@ -12,7 +12,7 @@ from storage.compaction import compact
 from storage.export import write_store_sql
 from storage.folder import Folder
 from storage.garbage import collect, find_garbage
-from storage.imported import marked
+from storage.imported import marked, source_of
 from storage.located import located
 from storage.lookup_table import LookupTable, lookup_table
 from storage.manifest import manifests
@@ -101,6 +101,50 @@ def test_a_mark_that_would_hide_the_mark_of_the_import_is_refused(versions: dict
     forged = pa.array([json.dumps(versions)]).cast(table.schema.field("versions").type)
     with pytest.raises(StoreError, match="expected versions of packages, got"):
         marked(table.set_column(place, table.schema.field(place), forged), "theirs")
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        (r'{"A \"imported":"x"}', ""),
+        (r'{"A \"imported":"x","imported":"y"}', "y"),
+        (r'{"A":",\"imported\":\"x","imported":"y"}', "y"),
+        ('{"imported" : "x"}', ""),
+        ('{"imported":""}', ""),
+        ('{"imported":1}', ""),
+        ('{"imported":"x","imported":"y"}', "x"),
+        ('{"a":{"imported":"x"}}', "x"),
+        ('{"a":{"imported":"x"},', "x"),
+        ('{"imported":"' + "\N{MUSICAL SYMBOL G CLEF}" * 101, "\N{MUSICAL SYMBOL G CLEF}" * 100),
+        ("", ""),
+    ],
+)
+def test_views_lookups_and_removals_agree_on_the_source_of_a_row(root: Path, text: str, source: str) -> None:
+    table = to_table(rows(1))
+    place, field = table.column_names.index("versions"), table.schema.field("versions")
+    publish(located(root), table.set_column(place, field, pa.array([text]).cast(field.type)))
+    write_store_sql(located(root))
+    sources = [source] if source else []
+    with open_store(root) as store:
+        found = store.lookup(epsilon())
+        assert found is not None
+        assert found.imported == tuple(sources)
+        assert store.sql("select source from imported")["source"].to_pylist() == sources
+    assert plainly(root, "select source from imported") == [[[each] for each in sources]]
+    assert source_of(text) == source
+    for other in {"x", "y", text} - {source}:
+        with pytest.raises(StoreError, match="has no rows imported from the lookup table"):
+            remove(located(root), other)
+    if source:
+        assert remove(located(root), source) == 1
+
+
+def test_an_empty_version_removes_no_row(root: Path) -> None:
+    put(root, rows(2))
+    with pytest.raises(StoreError, match="Expected the version of a lookup table, got an empty text"):
+        remove(located(root), "")
+    with open_store(root) as store:
+        assert store.sql("from results").num_rows == 2
 
 
 def test_a_row_of_an_unknown_method_is_refused(root: Path, tmp_path: Path) -> None:

@@ -225,3 +225,24 @@ def test_without_room_for_a_file_a_store_is_queried_in_memory_with_the_same_answ
         ):
             with pytest.raises(QueryError):
                 store.sql(forbidden)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (duckdb.OutOfMemoryException("Out of Memory"), r"No room for the snapshot in .*: Out of Memory\."),
+        (duckdb.InvalidInputException("Bad input"), r"Cannot build the snapshot in .*: Bad input\."),
+    ],
+)
+def test_only_a_lack_of_room_is_called_one(
+    root: Path, monkeypatch: pytest.MonkeyPatch, error: duckdb.Error, sentence: str
+) -> None:
+    put(root, rows(1))
+
+    def fails(*_: object) -> None:
+        raise error
+
+    for name in ("build", "build_in_memory"):
+        monkeypatch.setattr(f"storage.snapshot.{name}", fails)
+    with open_store(root) as store, pytest.raises(StoreError, match=sentence):
+        store.sql("from results")

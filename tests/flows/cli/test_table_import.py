@@ -1,13 +1,15 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from flows.cli.app import run
 from privcore import Answer, Point, evaluate, find, find_problem
 from storage import open_store
-from storage.lookup_table import lookup_table, write_lookup_table
+from storage.lookup_table import lookup_table, read_lookup_table, write_lookup_table
 from tests.storage.made_up import epsilon, put, row
 
 WORDS = ["unamplified-epsilon", "sigma=1", "delta=1e-5"]
@@ -125,9 +127,50 @@ def test_without_a_check_a_false_bracket_is_found_later_and_taken_back(
     assert run(["lookup", *WORDS]) == 3
 
 
+@pytest.mark.parametrize("check", ["0", "20"])
+@pytest.mark.parametrize(
+    "values",
+    [None, pa.array(["abc"]), pa.array([None], pa.float64()), pa.array([b"\xff"]).view(pa.string())],
+    ids=["missing", "text", "null", "not-utf-8"],
+)
+def test_a_table_without_the_values_of_a_field_is_one_sentence_and_code_2_and_leaves_no_store(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], values: pa.Array | None, check: str
+) -> None:
+    written(tmp_path, Answer.enclosure(4.0, 5.0))
+    table = read_lookup_table(tmp_path / "table.parquet")
+    rows = table.rows.drop_columns("sigma")
+    rows = rows if values is None else rows.append_column("sigma", values)
+    write_lookup_table(replace(table, rows=rows), tmp_path / "table.parquet")
+    assert run(["table", "import", "table.parquet", "--check", check]) == 2
+    error = capsys.readouterr().err
+    assert "sigma" in error or "'abc'" in error
+    assert error.count("\n") == 1
+    assert not store.exists()
+
+
 def test_all_rows_of_quick_methods_are_recomputed_besides_the_drawn_ones(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written(tmp_path, *[Answer.enclosure(0.0, 10.0)] * 40)
     assert run(["table", "import", "table.parquet", "--check", "1", "--json"]) == 0
     assert told(capsys)["checked"] == 40
+
+
+def test_status_counts_a_large_sweep_again_whose_imported_points_were_removed(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = written(tmp_path, Answer.enclosure(4.37, 4.38))
+    assert run(["table", "import", "table.parquet"]) == 0
+    assert run(["run", "unamplified-epsilon", "sigma=1,2", "delta=1e-5"]) == 0
+    assert run(["compact"]) == 0
+    monkeypatch.setattr("flows.cli.status.COUNTED", 1)
+    capsys.readouterr()
+    for removed, state in ((False, "complete"), (True, "interrupted")):
+        if removed:
+            assert run(["table", "remove", version, "--json"]) == 0
+            capsys.readouterr()
+        assert run(["status", "--json"]) == 0
+        (sweep,) = told(capsys)
+        assert (sweep["points"], sweep["missing"], sweep["state"]) == (2, int(removed), state)
+    assert run(["sql", "select status, counts from sweeps", "--json"]) == 0
+    assert told(capsys) == [{"status": "incomplete", "counts": "{}"}]

@@ -1,0 +1,22 @@
+"""The marks of imported rows: the key `imported` in the column `versions`, found by its text."""
+
+LONGEST_MARK = 100
+"""Most characters of a mark that are read: the version of a lookup table is shorter, unless it is forged."""
+
+MARK = f"""[{{,]"imported":"([^"]{{1,{LONGEST_MARK}}})"""
+"""Regular expression of the mark of an imported row, in its column `versions`; its group is the lookup table.
+
+SQL and Python read marks with this expression alone, so they agree on every text. In JSON without spaces, as
+`table import` writes it, it finds keys only: a quotation mark within a key or value follows a backslash.
+"""
+
+MARKED = f"""(contains(versions::varchar, '"imported":"') and regexp_matches(versions::varchar, '{MARK}'))"""
+"""Condition that a row was imported from a lookup table; the search for a text alone is faster."""
+
+IMPORTED = f"""regexp_extract(versions::varchar, '{MARK}', 1)"""
+"""Lookup table from which a row was imported, or an empty text."""
+
+IMPORTED_ROWS = f"""
+    select point_id, {IMPORTED} as source from results where {MARKED}
+"""
+"""Query for the ids of the imported rows, with their lookup tables."""
