@@ -16,6 +16,7 @@ from privcore import PROBLEMS
 from storage.errors import StoreError
 from storage.folder import Folder
 from storage.imported import source_of
+from storage.marks import IMPORTED
 from storage.parts import MOST_BYTES, ROW_GROUP, parts, problem_of, publish, read_part
 from storage.replacements import (
     Replacement,
@@ -57,7 +58,7 @@ def compact(
     The merged part is written and read back, then the record of the replaced parts is written, then the old
     parts are deleted. If the process is killed at any instant, every row is still stored, and a second run
     continues. Several rows of one point are all kept, except that one is kept of rows which the order of the
-    views distinguishes by their parts alone.
+    views distinguishes by their parts alone, and which no removal of an import would separate.
 
     Args:
         place: The store.
@@ -244,11 +245,11 @@ def merged(tables: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
         order = connection.sql(
             f"""
             select number from (
-                select *, rank() over (partition by point_id order by {CHOICE}) as place
+                select *, rank() over (partition by point_id order by {CHOICE}) as place, {IMPORTED} as source
                 from (select *, '' as part from keys)
             )
-            qualify row_number() over (partition by point_id, place order by origin, number) = 1
-            order by {quoted(fields)}, method, point_id, place
+            qualify row_number() over (partition by point_id, place, source order by origin, number) = 1
+            order by {quoted(fields)}, method, point_id, place, source
             """
         ).to_arrow_table()
     table = rows.take(order["number"]).combine_chunks()

@@ -15,6 +15,7 @@ from storage.contradictions import contradict
 from storage.errors import StoreError, reason
 from storage.folder import Folder
 from storage.manifest import read_manifest
+from storage.marks import IMPORTED
 from storage.parts import parts, problem_of, read_part
 from storage.replacements import (
     Replacement,
@@ -127,7 +128,8 @@ def _age(path: Path) -> float:
 def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
     """Yield the superseded rows of one problem, part by part.
 
-    An answer that contradicts the answer that counts is kept, as evidence of a wrong method.
+    An answer that contradicts the answer that counts is kept, as evidence of a wrong method. If an imported
+    answer counts, the best answer of every other lookup table is kept: it counts after `remove`.
     """
     tables = []
     for path in found:
@@ -144,19 +146,23 @@ def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
             f"""
             with several as (select point_id from rows group by point_id having count(*) > 1),
             placed as (
-                select *, rank() over (partition by point_id order by {CHOICE}) as place
+                select *, rank() over (partition by point_id order by {CHOICE}) as place, {IMPORTED} as source
                 from (select *, '' as part from rows semi join several using (point_id))
             ),
             compared as (
                 select *,
                        first_value(origin) over best as kept_in,
                        row_number() over best > 1 as copy,
+                       source <> '' and first_value(source) over best <> '' and row_number() over (
+                           partition by point_id, source order by place, origin, number
+                       ) = 1 as of_other_import,
                        status = 'ok' and {contradict("{}", "first_value({}) over best")} as contradicts,
                        bool_or(young and place = 1) over (partition by point_id) as at_work
                 from placed window best as (partition by point_id order by place, origin, number)
             )
             select origin, list(number order by number), list(distinct kept_in) from compared
-            where (place > 1 or (copy and not at_work)) and not contradicts group by origin order by origin
+            where (place > 1 or (copy and not at_work)) and not contradicts and not of_other_import
+            group by origin order by origin
             """
         ).fetchall()
     for name, numbers, kept_in in rows:

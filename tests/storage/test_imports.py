@@ -252,6 +252,25 @@ def test_an_import_that_is_taken_back_leaves_the_store_as_it_was(
         remove(located(root), table.version)
 
 
+@pytest.mark.parametrize("tidied", ["", "compacted", "collected"])
+def test_an_import_that_is_taken_back_leaves_the_equal_rows_of_another(
+    root: Path, tmp_path: Path, table: LookupTable, tidied: str
+) -> None:
+    larger = table_of(tmp_path / "larger", rows(5))
+    import_lookup_table(table, located(root))
+    before = row_hashes(root)
+    import_lookup_table(larger, located(root))
+    if tidied == "compacted":
+        compact(located(root))
+    if tidied == "collected":
+        collect(located(root), find_garbage(located(root), older_than=-1.0))
+    assert remove(located(root), larger.version) == 5
+    assert row_hashes(root) == before
+    with open_store(root) as store:
+        assert store.verify() == []
+        assert store.sql("select distinct source from imported")["source"].to_pylist() == [table.version]
+
+
 @pytest.mark.parametrize("at_once", ["before", "after"])
 def test_a_compaction_that_had_read_the_imported_rows_does_not_bring_them_back(
     root: Path, table: LookupTable, monkeypatch: pytest.MonkeyPatch, at_once: str
