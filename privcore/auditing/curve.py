@@ -1,6 +1,7 @@
 """Exact probabilities of (epsilon, delta)-DP along the privacy curve of a Gaussian mechanism."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -56,18 +57,28 @@ def curve_tail(problem: Counts, mu: float) -> tuple[float, float]:
     """
     if mu == 0.0:
         return _probability(problem, mu, 0.0), 0.0
+    return least_tail(partial(_probability, problem, mu), mu)
+
+
+def least_tail(probability: Callable[[float], float], mu: float) -> tuple[float, float]:
+    """Return the least value found of a probability along a privacy curve, and the epsilon that gives it.
+
+    Args:
+        probability: Function of epsilon >= 0.
+        mu: The curve is about that of mu-GDP, > 0.
+    """
     # At the largest epsilon, delta is far below 1 / m^2, so larger ones do not help.
     coarse = np.linspace(0.0, mu * (0.5 * mu + 12.0), _POINTS).tolist()
-    values = [_probability(problem, mu, epsilon) for epsilon in coarse]
+    values = [probability(epsilon) for epsilon in coarse]
     best = int(np.argmin(values))
     found = minimize_scalar(
-        lambda epsilon: math.log(_probability(problem, mu, epsilon)),
+        lambda epsilon: math.log(probability(epsilon)),
         bounds=(coarse[max(0, best - 1)], coarse[min(_POINTS - 1, best + 1)]),
         method="bounded",
         options={"maxiter": _MOST_STEPS, "xatol": 1e-4 * coarse[1]},
     )
     near = float(found.x)
-    return min((_probability(problem, mu, near), near), (values[best], coarse[best]))
+    return min((probability(near), near), (values[best], coarse[best]))
 
 
 def curve_mu(problem: AuditEpsilon | AuditMu, start: float) -> float:

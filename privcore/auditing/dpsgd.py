@@ -8,11 +8,12 @@ from typing import Annotated
 from privcore import params
 from privcore.answer import Answer
 from privcore.auditing.approximate import refuted_mu
-from privcore.auditing.problems import AuditDpsgdEpsilon, AuditDpsgdNoise
+from privcore.auditing.problems import AuditDpsgdEpsilon
 from privcore.auditing.recursion import LINES, lines_of, unlikely
 from privcore.likelihood_ratio.distribution import (
     LikelihoodRangeError,
     RatioBracket,
+    RatioDistribution,
     Resolution,
     mixed,
     product_of,
@@ -24,6 +25,7 @@ from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
 
 _LEAST_NOISE, _MOST_NOISE = 0.05, 1e6
+NOTHING = "no noise multiplier is refuted"
 _SCOUT = 3.0
 """Factor on the width of cells in the first, coarse search for the noise multiplier."""
 
@@ -47,9 +49,7 @@ class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
     tolerance: Annotated[float, params.TOLERANCE] = 0.004
 
     def applies(self, problem: AuditDpsgdEpsilon) -> str | None:
-        if problem.alternatives != 2:
-            return "The trade-off function is for guesses of inclusion only (alternatives=2)."
-        return None
+        return no_inclusion(problem)
 
     def cost(self, problem: AuditDpsgdEpsilon) -> Cost:
         if self.applies(problem) is not None:
@@ -61,16 +61,29 @@ class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
         return Cost(seconds=depth * seconds, bytes=2e7)
 
     def answer(self, problem: AuditDpsgdEpsilon, seed: int) -> Answer:
-        found = refuted_noise(problem, self.tolerance)
-        if isinstance(found, str):
-            return Answer.about(0.0, detail=f"model-based: {found}")
-        noise, least = found
-        fine = _finest(problem, self.tolerance)
-        epsilon = epsilon_lower(_law(problem, noise, fine).lower, problem.delta, "add-remove")
-        detail = f"model-based: noise multiplier {noise:.6g} of DP-SGD"
-        if least:
-            detail += ", the least that can be computed"
-        return Answer.about(epsilon, detail=f"{detail}, confidence {problem.audit_confidence:.4g}")
+        return refuted_epsilon(problem, refuted_noise(problem, self.tolerance), self.tolerance)
+
+
+def no_inclusion(problem: AuditDpsgdEpsilon) -> str | None:
+    """Return why the trade-off functions do not apply to the guesses, or None."""
+    if problem.alternatives != 2:
+        return "The trade-off function is for guesses of inclusion only (alternatives=2)."
+    return None
+
+
+def refuted_epsilon(problem: AuditDpsgdEpsilon, found: tuple[float, bool] | str, tolerance: float) -> Answer:
+    """Return the answer with the epsilon of a refuted noise multiplier, as `refuted_noise` returns it."""
+    if isinstance(found, str):
+        return Answer.about(0.0, detail=f"model-based: {found}")
+    noise, least = found
+    law = law_of(problem, noise, finest(problem, tolerance)).lower
+    detail = f"model-based: noise multiplier {noise:.6g} of DP-SGD"
+    if least:
+        detail += ", the least that can be computed"
+    return Answer.about(
+        epsilon_lower(law, problem.delta, "add-remove"),
+        detail=f"{detail}, confidence {problem.audit_confidence:.4g}",
+    )
 
 
 def refuted_noise(problem: AuditDpsgdEpsilon, tolerance: float) -> tuple[float, bool] | str:
@@ -83,60 +96,47 @@ def refuted_noise(problem: AuditDpsgdEpsilon, tolerance: float) -> tuple[float, 
     Returns:
         Noise multiplier that is refuted, as are all larger ones; or a reason.
     """
-    mu = refuted_mu(problem)
+    mu, tau = refuted_mu(problem), 1.0 - problem.audit_confidence
     if mu == 0.0:
-        return "no noise multiplier is refuted"
+        return NOTHING
+
+    def refutes(law: RatioDistribution) -> bool:
+        return bool(unlikely((LINES, 0.0, 0.0), lines_of(law), problem.counts, tau))
+
+    return least_noise(problem, refutes, mu, tolerance)
+
+
+def least_noise(
+    problem: AuditDpsgdEpsilon, refutes: Callable[[RatioDistribution], bool], mu: float, tolerance: float
+) -> tuple[float, bool] | str:
+    """Return the smallest noise multiplier that a bound refutes, as `refuted_noise` returns it.
+
+    Args:
+        problem: The counts, the sampling and the steps.
+        refutes: Whether the bound refutes the mechanisms that a likelihood-ratio distribution dominates.
+        mu: The noise multiplier is about as private as mu-GDP, > 0.
+        tolerance: Relative precision of epsilon.
+    """
     # By the central limit theorem mu is about q sqrt(t (e^(1 / sigma^2) - 1)).
     limit = (mu / problem.sampling_probability) ** 2 / problem.steps
     start = min(max(1.0 / math.sqrt(math.log1p(limit)), _LEAST_NOISE), _MOST_NOISE)
-    fine = _finest(problem, tolerance)
+    fine = finest(problem, tolerance)
     scout = Resolution(fineness=min(0.25, _SCOUT * fine.fineness), tail=fine.tail)
     beyond: list[float] = []
-    rough = _least_refuted(lambda noise: _refuted(problem, noise, scout, beyond), start, 0.05, 0.01)
+
+    def at(res: Resolution) -> Callable[[float], bool]:
+        return lambda noise: _refuted(problem, refutes, noise, res, beyond)
+
+    rough = _least_refuted(at(scout), start, 0.05, 0.01)
     beyond.clear()
-    noise = _least_refuted(
-        lambda noise: _refuted(problem, noise, fine, beyond), rough or start, 0.02, 0.03 * tolerance
-    )
+    noise = _least_refuted(at(fine), rough or start, 0.02, 0.03 * tolerance)
     if noise is None:
         return f"no noise multiplier up to {_MOST_NOISE:g} is refuted"
     return noise, noise <= _LEAST_NOISE or noise < max(beyond, default=0.0) * (1.0 + tolerance)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditingNoise(Method[AuditDpsgdNoise]):
-    """Smallest noise multiplier that the counts refute, at the given sampling and steps, as `auditing.dpsgd`.
-
-    Larger ones are refuted, too, so the noise multiplier of DP-SGD is at most this one with the confidence.
-    """
-
-    name = "auditing.noise"
-    problems = (AuditDpsgdNoise,)
-    direction = Direction.UPPER
-    reference = f"{MAHLOUJIFAR}, Algorithm 3 and Definition 7, composed DP-SGD"
-
-    tolerance: Annotated[float, params.TOLERANCE] = 0.004
-
-    def applies(self, problem: AuditDpsgdNoise) -> str | None:
-        return AuditingDpsgd(tolerance=self.tolerance).applies(_with_delta(problem))
-
-    def cost(self, problem: AuditDpsgdNoise) -> Cost:
-        return AuditingDpsgd(tolerance=self.tolerance).cost(_with_delta(problem))
-
-    def answer(self, problem: AuditDpsgdNoise, seed: int) -> Answer:
-        found = refuted_noise(_with_delta(problem), self.tolerance)
-        noise, detail = (math.inf, found) if isinstance(found, str) else (found[0], "DP-SGD")
-        if not isinstance(found, str) and found[1]:
-            detail += ", the least that can be computed"
-        return Answer.enclosure(0.0, noise, confidence=problem.audit_confidence, detail=detail)
-
-
-def _with_delta(problem: AuditDpsgdNoise) -> AuditDpsgdEpsilon:
-    """Return the problem about epsilon with the same counts; its delta does not limit the resolution."""
-    return AuditDpsgdEpsilon(**problem.as_fields(), delta=0.5)  # type: ignore[arg-type]
-
-
-def _finest(problem: AuditDpsgdEpsilon, tolerance: float) -> Resolution:
-    """Return the resolution of the last search."""
+def finest(problem: AuditDpsgdEpsilon, tolerance: float) -> Resolution:
+    """Return the resolution for a relative precision of epsilon."""
     return _resolution(problem, first_fineness("epsilon", tolerance, powering(problem.steps)))
 
 
@@ -148,24 +148,29 @@ def _resolution(problem: AuditDpsgdEpsilon, fineness: float) -> Resolution:
     return Resolution(fineness=fineness, tail=tail)
 
 
-def _law(problem: AuditDpsgdEpsilon, noise: float, res: Resolution) -> RatioBracket:
+def law_of(problem: AuditDpsgdEpsilon, noise: float, res: Resolution) -> RatioBracket:
     """Return the bracket of the likelihood ratio of all steps."""
     step = mixed(lognormal(1.0 / noise, res), problem.sampling_probability, res)
     return product_of(step, problem.steps, res)
 
 
-def _refuted(problem: AuditDpsgdEpsilon, noise: float, res: Resolution, beyond: list[float]) -> bool:
-    """Return whether the counts refute a noise multiplier; False if its ratio exceeds the range of doubles.
+def _refuted(
+    problem: AuditDpsgdEpsilon,
+    refutes: Callable[[RatioDistribution], bool],
+    noise: float,
+    res: Resolution,
+    beyond: list[float],
+) -> bool:
+    """Return whether a bound refutes a noise multiplier; False if its ratio exceeds the range of doubles.
 
     A noise multiplier beyond the range is appended to `beyond`.
     """
     try:
-        law = _law(problem, noise, res).upper
+        law = law_of(problem, noise, res).upper
     except LikelihoodRangeError:
         beyond.append(noise)
         return False
-    tau = 1.0 - problem.audit_confidence
-    return bool(unlikely((LINES, 0.0, 0.0), lines_of(law), problem.counts, tau))
+    return refutes(law)
 
 
 def _least_refuted(

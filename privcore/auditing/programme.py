@@ -66,21 +66,16 @@ def _profile(problem: CountTail, points: int) -> tuple[Array, Array]:
     if isinstance(problem, AuditTail):
         # The profile of (epsilon, delta)-DP is decided by its values at epsilon and -epsilon.
         s = np.array(sorted({-problem.claimed_epsilon, problem.claimed_epsilon}))
-    else:
-        mu = max(problem.mu, 1e-12)
-        s = np.linspace(-3.0 * mu - 1.0, 6.0 * mu + mu * mu / 2.0 + 1.0, points)
-    return s, profile_at(problem, s)
-
-
-def profile_at(problem: CountTail, slopes: Array) -> Array:
-    """Return the privacy profile of the claim at these values of s, rounded up."""
-    if isinstance(problem, AuditTail):
         delta = problem.delta
-        values = [
-            max(delta, 1.0 - math.exp(x) * (1.0 - delta)) if x <= 0.0 else delta for x in slopes.tolist()
-        ]
-        return np.array(values) * (1.0 + 1e-12)
+        values = [max(delta, 1.0 - math.exp(x) * (1.0 - delta)) if x <= 0.0 else delta for x in s.tolist()]
+        return s, np.array(values) * (1.0 + 1e-12)
     mu = max(problem.mu, 1e-12)
+    s = np.linspace(-3.0 * mu - 1.0, 6.0 * mu + mu * mu / 2.0 + 1.0, points)
+    return s, gaussian_profile(mu, s)
+
+
+def gaussian_profile(mu: float, slopes: Array) -> Array:
+    """Return the privacy profile of mu-GDP at these values of s, rounded up."""
     return np.array([gaussian_delta_bounds(1.0 / mu, x)[1] for x in slopes.tolist()])
 
 

@@ -9,14 +9,13 @@ from privcore.auditing.exact import AuditingExact, exact_epsilon
 from privcore.auditing.problems import (
     LEAST,
     AuditEpsilon,
-    AuditGaussianTail,
     AuditMu,
     AuditTail,
     Counts,
     recursion_cost,
     refuted,
 )
-from privcore.auditing.programme import too_many_guesses
+from privcore.auditing.programme import gaussian_profile, too_many_guesses
 from privcore.auditing.programme_search import largest_mu
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import AUDIT_SEARCH
@@ -99,13 +98,16 @@ class AuditingMu(Method[AuditMu]):
 
 def mu_cost(problem: Counts) -> Cost:
     """Return the cost of the largest mu of the Gaussian family that the counts refute."""
-    parts, guesses = (
-        [recursion_cost(problem), curve_cost(problem), curve_cost(problem)],
-        float(problem.guesses),
-    )
+    parts = [recursion_cost(problem), curve_cost(problem), curve_cost(problem)]
     if too_many_guesses(problem) is None:
-        parts.append(Cost(seconds=0.3 + 4e-3 * guesses + 2e-5 * guesses**2, bytes=3e7 + 2e4 * guesses))
+        parts.append(programme_cost(problem))
     return Cost(seconds=sum(part.seconds for part in parts), bytes=sum(part.bytes for part in parts))
+
+
+def programme_cost(problem: Counts) -> Cost:
+    """Return the cost of the search with the linear programme."""
+    guesses = float(problem.guesses)
+    return Cost(seconds=0.3 + 4e-3 * guesses + 2e-5 * guesses**2, bytes=3e7 + 2e4 * guesses)
 
 
 def tightest_mu(problem: AuditEpsilon | AuditMu) -> float:
@@ -116,11 +118,8 @@ def tightest_mu(problem: AuditEpsilon | AuditMu) -> float:
     start = max(start, curve_mu(problem, start) * (1.0 - AUDIT_SEARCH))
     if start == 0.0 or too_many_guesses(problem) is not None:
         return start
-
-    def claim(mu: float) -> AuditGaussianTail:
-        return AuditGaussianTail(**counts_of(problem), mu=mu)
-
-    return max(start, largest_mu(claim, start, 1.0 - problem.audit_confidence) * (1.0 - AUDIT_SEARCH))
+    found = largest_mu(problem, gaussian_profile, start, 1.0 - problem.audit_confidence)
+    return max(start, found * (1.0 - AUDIT_SEARCH))
 
 
 def refuted_by(audit: AuditEpsilon, family: str) -> float:

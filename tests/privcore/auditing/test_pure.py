@@ -82,7 +82,7 @@ def test_the_refuted_mu_is_below_that_of_a_mechanism_that_attains_the_counts() -
 def test_the_refuted_noise_multiplier_is_that_of_the_refuted_epsilon() -> None:
     counts = {"canaries": 1000, "guesses": 100, "correct": 90, "sampling_probability": 0.01, "steps": 1000}
     noise = answer("audit-dpsgd-noise", "auditing.noise", **counts)
-    epsilon = answer("audit-dpsgd-epsilon", "auditing.dpsgd", **counts, delta=1e-5)
+    epsilon = answer("audit-dpsgd-epsilon", "auditing.tightestdpsgd", **counts, delta=1e-5)
     assert noise.confidence == 0.95
     named = float(epsilon.detail.partition("noise multiplier ")[2].partition(" ")[0])
     assert noise.upper == pytest.approx(named, rel=1e-3)
