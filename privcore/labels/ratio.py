@@ -141,17 +141,27 @@ def row_tail_ends(
         prior: Prior of the examples.
         threshold: In nats, >= 0.
     """
+    low, high = (
+        row_tail_end(others, mechanism, epsilon, prior, threshold, upper=side) for side in (False, True)
+    )
+    return low, high
+
+
+def row_tail_end(
+    others: Array, mechanism: str, epsilon: float, prior: Prior, threshold: float, *, upper: bool
+) -> Array:
+    """Return the lower or the upper one of the bounds from `row_tail_ends`."""
     if threshold >= epsilon:
-        return np.zeros(others.shape[0]), np.zeros(others.shape[0])
+        return np.zeros(others.shape[0])
     error = 3.0 * relative_error(others.shape[1]) + prior.moment_error
     if discrete(mechanism):
         error += likelihoods(others[:0], epsilon)[2]
     spread = 2.0 * error + _GROUPED
-    low, high = (
-        row_tails(others, mechanism, epsilon, prior.mean, each)
-        for each in (threshold + spread, max(-1.0 if discrete(mechanism) else 0.0, threshold - spread))
-    )
-    return low * (1.0 - error), np.minimum(1.0, high * (1.0 + error) + (others.shape[1] + 1.0) * FLOOR)
+    if not upper:
+        return row_tails(others, mechanism, epsilon, prior.mean, threshold + spread) * (1.0 - error)
+    least = max(-1.0 if discrete(mechanism) else 0.0, threshold - spread)
+    high = row_tails(others, mechanism, epsilon, prior.mean, least)
+    return np.asarray(np.minimum(1.0, high * (1.0 + error) + (others.shape[1] + 1.0) * FLOOR))
 
 
 def ratio_quantile(law: RatioLaw, level: float, precision: float = 1e-12) -> tuple[float, float]:

@@ -24,10 +24,11 @@ from privcore.labels.problems import (
     LabelRatioQuantile,
     LabelRatioTail,
 )
-from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tail_ends, row_tails
+from privcore.labels.ratio import row_tail_ends
 from privcore.labels.releases import Releases, releases
 from privcore.labels.response import accuracy, response_advantage
 from privcore.labels.rows import discrete, nodes_needed, quick_ends
+from privcore.labels.sampled_quantile import SEARCHED, sampled_quantile
 from privcore.labels.sub_bags import ends
 from privcore.labels.typical_bags import cap
 from privcore.method import Cost, Direction, Method
@@ -37,10 +38,6 @@ from privcore.point import Point
 
 _TRIED = 64
 """Bags for choosing the quadrature over Laplace noise."""
-_APART = 1e-9
-"""Distance of a threshold from a ratio, relative and absolute, far above the rounding of the ratio."""
-_PILOT = 2**21
-"""Largest number of outputs that are sorted to choose the tested quantiles."""
 
 
 Answered = (
@@ -61,15 +58,15 @@ class LabelsSampling(Method[Answered]):
     with the same epsilon, or a cap that holds except for bags of negligible probability. The value is their
     mean, and the ends are bounds by bets, for every distribution of bounded samples. If the range is much
     larger than the spread of the first twentieth of the bags, it is cut for the bounds, which are made from
-    the other bags. For a quantile, one half of the bags chooses two thresholds around it, and the other half
-    tests that it lies between them.
+    the other bags. For a quantile, the first twentieth chooses the stakes of bets on the probability that a
+    threshold is exceeded, and the other bags decide between which thresholds the quantile lies.
     """
 
     name = "labels.sampling"
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1; {BETTING}"
-    version = 5
+    version = 6
     shares = ("prior", "bag_size")
 
     samples: Annotated[int, params.SAMPLES] = 10_000
@@ -93,8 +90,8 @@ class LabelsSampling(Method[Answered]):
         few, width = 1.0 if atoms is None else min(8.0, float(atoms[0].size)), min(k, 60.0 * math.sqrt(k))
         seconds = 0.2 + 2.0 * n * k * (6e-8 + 6e-10 * width + 1.2e-8 * nodes * few) + 2e-6 * n
         if isinstance(problem, LabelRatioQuantile):
-            searched = min(0.5 * n * k, float(_PILOT))  # in about 80 steps, if the distribution is continuous
-            seconds += 6e-8 * n * k + searched * (2e-7 if discrete(problem.mechanism) else 4e-6)
+            searched = 0.0 if discrete(problem.mechanism) else min(n * k, float(SEARCHED))
+            seconds += 3e-7 * n * k + 1e-5 * searched
         kept = 8.0 * min(2.0**23, n * k) + (24.0 * n * k if isinstance(problem, LabelRatioQuantile) else 0.0)
         return Cost(seconds=seconds, bytes=4e7 + kept + 3e7 + 60.0 * k)
 
@@ -204,37 +201,9 @@ class LabelsSampling(Method[Answered]):
         return laws_of_others(problem.prior, problem.bag_size, self.samples)
 
     def _quantile(self, problem: LabelRatioQuantile) -> Answer:
-        """Return the quantile in one half of the bags, between bounds that are tested on the other half."""
+        """Return the quantile in the bags, between ends that are tested on the bags after the first ones."""
         laws = np.concatenate(list(self._laws(problem)))
-        half = laws.shape[0] // 2
-        pilot = laws[: max(1, min(half, _PILOT // laws.shape[1]))]
-        mechanism, epsilon, prior = problem.mechanism, problem.label_epsilon, problem.distribution
-        equal = np.full(pilot.shape[0], 1.0 / pilot.shape[0])
-        law = RatioLaw.of(mechanism, epsilon, prior, [(equal, pilot)])
-        error = 0.5 * (1.0 - self.confidence)
-        value = ratio_quantile(law, problem.level, 1e-6)[0 if discrete(mechanism) else 1]
-        near = row_tails(laws[:half], mechanism, epsilon, prior.mean, _below(value))
-        mean = float(near.mean())
-        margin = 2.5 * max(betting_upper(near, error) - mean, mean - betting_lower(near, error))
-        low = ratio_quantile(law, max(1e-9, problem.level - margin), 1e-6)[0]
-        upwards = problem.level + margin
-        high = ratio_quantile(law, upwards, 1e-6)[1] if upwards < 1.0 else epsilon
-        allowed = 1.0 - problem.level
-        tested = row_tail_ends(laws[half:], mechanism, epsilon, prior, _below(low))[0]
-        low = 0.0 if betting_lower(tested, error) <= allowed else low if math.isinf(low) else _below(low)
-        high = min(epsilon, high * (1.0 + _APART) + _APART)
-        tested = row_tail_ends(laws[half:], mechanism, epsilon, prior, high)[1]
-        if betting_upper(tested, error) > allowed:
-            high = epsilon
+        low, value, high = sampled_quantile(problem, laws, self.confidence)
         return Answer.enclosure(
-            min(low, high),
-            high,
-            value=min(max(value, low), high),
-            confidence=self.confidence,
-            detail=f"{pilot.shape[0]} bags, tested with {laws.shape[0] - half} others",
+            low, high, value=value, confidence=self.confidence, detail=f"{laws.shape[0]} bags"
         )
-
-
-def _below(ratio: float) -> float:
-    """Return a threshold that the ratio certainly exceeds, despite rounding."""
-    return 1e4 if math.isinf(ratio) else max(0.0, ratio * (1.0 - _APART) - _APART)

@@ -46,7 +46,11 @@ def betting_lower(samples: Array, error: float) -> float:
     stakes = _stakes(samples, needed)
 
     def refuted(mean: float) -> bool:
-        return _log_wealth(samples, stakes, mean) >= needed * (1.0 + BETTED_WEALTH) + BETTED_WEALTH
+        wealth = sum(
+            log_wealth(samples[start:stop], min(stake, _MOST_SHARE / mean), mean)
+            for start, stop, stake in stakes
+        )
+        return wealth >= needed * (1.0 + BETTED_WEALTH) + BETTED_WEALTH
 
     if not refuted(_LEAST):
         return 0.0
@@ -80,10 +84,6 @@ def _stakes(samples: Array, needed: float) -> list[tuple[int, int, float]]:
     return blocks
 
 
-def _log_wealth(samples: Array, stakes: list[tuple[int, int, float]], mean: float) -> float:
-    """Return the logarithm of the wealth; no bet risks more than a share of it."""
-    wealth = 0.0
-    for start, stop, stake in stakes:
-        bet = min(stake, _MOST_SHARE / mean)
-        wealth += float(np.log1p(bet * (samples[start:stop] - mean)).sum())
-    return wealth
+def log_wealth(samples: Array, stake: float, mean: float) -> float:
+    """Return the logarithm of the wealth after bets with one stake below 1 / mean."""
+    return float(np.log1p(stake * (samples - mean)).sum())

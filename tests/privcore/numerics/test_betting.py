@@ -40,14 +40,17 @@ def test_the_wealth_of_a_fair_game_has_mean_one() -> None:
     """Enumeration of all sequences of ten draws from three values, in rational numbers."""
     from itertools import product
 
-    from privcore.numerics.betting import _log_wealth, _stakes
+    from privcore.numerics.betting import _stakes, log_wealth
 
     values, chances = (0.0, 0.5, 1.0), (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
     mean, total = 0.375, 0.0
     for drawn in product(range(3), repeat=7):
         samples = np.array([values[i] for i in drawn])
         chance = math.prod(chances[i] for i in drawn)
-        total += float(chance) * math.exp(_log_wealth(samples, _stakes(samples, 2.0), mean))
+        wealth = sum(
+            log_wealth(samples[a:b], min(stake, 0.9 / mean), mean) for a, b, stake in _stakes(samples, 2.0)
+        )
+        total += float(chance) * math.exp(wealth)
     assert total == pytest.approx(1.0, rel=1e-12)
 
 

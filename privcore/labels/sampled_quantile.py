@@ -1,0 +1,128 @@
+"""Confidence interval of a quantile of the multiplicative advantage, from random bags."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from privcore.labels.poisson_binomial import Array
+from privcore.labels.problems import LabelRatioQuantile
+from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tail_end, row_tails
+from privcore.labels.rows import discrete
+from privcore.numerics.betting import log_wealth
+from privcore.numerics.rounding import BETTED_WEALTH
+
+SHARE = 20
+"""One of so many bags serves to choose the stakes."""
+SORTED, SEARCHED = 2**21, 2**17
+"""Largest number of outputs in which the quantile is found: where they are sorted, and with Laplace noise."""
+
+_APART = 1e-9
+"""Distance of a threshold from a ratio, relative and absolute, far above the rounding of the ratio."""
+_ALL = 1e4
+"""Threshold that infinite ratios alone exceed, since finite ones are below 1000."""
+_MOST_TESTS, _SLACK = 16, 0.1
+"""Most tests of one end, and the excess of wealth, as a share of what is needed, at which they stop."""
+_GROWTH = 8.0
+_MOST_SHARE = 0.9
+
+
+def sampled_quantile(
+    problem: LabelRatioQuantile, laws: Array, confidence: float
+) -> tuple[float, float, float]:
+    r"""Return the ends of a confidence interval of the quantile, and the quantile in the bags between them.
+
+    Let T be the probability, given a bag, that the ratio exceeds a threshold x, and a = 1 - level. If the
+    quantile is at most x, the mean of T is at most a, and $\prod_i (1 + \lambda (T_i - a))$ has a mean of at
+    most 1, so it exceeds 2 / (1 - confidence) with probability at most (1 - confidence) / 2. It falls as x
+    grows, so this bounds the probability that it does so for any x above the quantile, and the lower end is
+    the largest x that a search finds at which it does. The upper end mirrors it. The stake $\lambda$ follows
+    the variance in one twentieth of the bags, and the others are tested.
+
+    Args:
+        problem: The mechanism, the prior, and the level.
+        laws: Distributions of the sum of the other labels in independent bags, shape (bags, bag_size).
+        confidence: Probability in (0, 1) that the interval has the quantile.
+
+    Returns:
+        Lower end, value and upper end, in nats; the ends are rounded outwards.
+
+    Reference:
+        Waudby-Smith and Ramdas (2024), Journal of the Royal Statistical Society B 86, Theorem 3, with one
+        stake; the inversion is ours.
+    """
+    mechanism, epsilon, prior = problem.mechanism, problem.label_epsilon, problem.distribution
+    allowed = 1.0 - problem.level
+    needed = -math.log(0.5 * (1.0 - confidence)) * (1.0 + BETTED_WEALTH) + BETTED_WEALTH
+    most = SORTED if discrete(mechanism) else SEARCHED
+    pilot = laws[: max(1, min(laws.shape[0], most // laws.shape[1]))]
+    law = RatioLaw.of(mechanism, epsilon, prior, [(np.full(len(pilot), 1.0 / len(pilot)), pilot)])
+
+    def quantile(level: float) -> tuple[float, float]:
+        return ratio_quantile(law, level, 1e-5) if level < 1.0 else (epsilon, epsilon)
+
+    value = quantile(problem.level)[0 if discrete(mechanism) else 1]
+    first = max(1, laws.shape[0] // SHARE)
+    near = row_tails(laws[:first], mechanism, epsilon, prior.mean, _below(value))
+    tested = laws[first:] if laws.shape[0] > 1 else laws
+    variance = (float(np.square(near - near.mean()).sum()) + 0.25 / (first + 1.0)) / (first + 1.0)
+    stake = math.sqrt(2.0 * needed / (len(tested) * variance))
+    margin = math.sqrt(2.0 * needed * variance / len(tested))
+
+    def above(x: float) -> float:
+        tails = row_tail_end(tested, mechanism, epsilon, prior, x, upper=False)
+        return log_wealth(tails, min(stake, _MOST_SHARE / allowed), allowed) - needed
+
+    def below(x: float) -> float:
+        tails = row_tail_end(tested, mechanism, epsilon, prior, x, upper=True)
+        least = min(stake, _MOST_SHARE / problem.level)
+        return log_wealth(1.0 - tails, least, problem.level) - needed
+
+    start, stop = quantile(max(1e-9, problem.level - margin))[0], quantile(problem.level + margin)[1]
+    low = _search(above, _below(start), _below(value), 0.0, _SLACK * needed)
+    high = epsilon
+    if stop < epsilon:
+        high = -_search(lambda x: below(-x), -_beyond(stop), -_beyond(value), -epsilon, _SLACK * needed)
+    low, high = math.inf if low >= _ALL else low, min(epsilon, high)
+    low = min(low, high)
+    return low, min(max(value, low), high), high
+
+
+def _search(excess: Callable[[float], float], start: float, value: float, sure: float, slack: float) -> float:
+    """Return the largest threshold found at which a decreasing function is at least 0.
+
+    Args:
+        excess: Wealth beyond what is needed, as a logarithm.
+        start: Threshold at which it is about 0.
+        value: Threshold at which it is negative; then thresholds at growing distances follow.
+        sure: Threshold that needs no test.
+        slack: Excess at which the search ends.
+    """
+    passed, failed = (sure, math.inf), (math.inf, -math.inf)
+    x, step = start, abs(value - start)
+    for _ in range(_MOST_TESTS):
+        if (found := excess(x)) >= 0.0:
+            passed = x, found
+        else:
+            failed = x, found
+        least = 4.0 * _APART * (1.0 + abs(x))
+        if 0.0 <= found <= slack or x >= _ALL or failed[0] - passed[0] <= least:
+            break
+        if passed[1] < math.inf and failed[0] < math.inf:
+            share = (passed[1] - 0.5 * slack) / (passed[1] - failed[1])
+            x = passed[0] + min(max(share, 0.05), 0.95) * (failed[0] - passed[0])
+        else:
+            step = max(step, least)
+            x = passed[0] + step if passed[1] < math.inf else max(sure, failed[0] - step)
+            step *= _GROWTH
+    return passed[0]
+
+
+def _below(ratio: float) -> float:
+    """Return a threshold that the ratio certainly exceeds, despite rounding."""
+    return _ALL if math.isinf(ratio) else max(0.0, ratio * (1.0 - _APART) - _APART)
+
+
+def _beyond(ratio: float) -> float:
+    """Return a threshold that the ratio certainly does not exceed."""
+    return ratio * (1.0 + _APART) + _APART
