@@ -4,9 +4,10 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from flows.answers.show import Aside, bracket_text
+from flows.answers.show import NOT_RECOMPUTED, Aside, bracket_text, tables_text
 from privcore import Bracket, Problem
 from storage import QueryError, Store
+from storage.marks import IMPORTED
 from storage.schema import problem_id
 from storage.shipped import shipped_store
 from storage.views import view_name
@@ -37,7 +38,9 @@ class Intervals:
         several = self.count > 1
         text = f"{self.count} stored interval{'s' * several} with a confidence below 1 "
         text += f"{'are' if several else 'is'} left out; the narrowest: "
-        text += f"{bracket_text(self.problem, self.narrowest)} ({self.narrowest.lower_by})"
+        imported = self.narrowest.imported
+        origin = f", {NOT_RECOMPUTED}{tables_text(imported)}" if imported else ""
+        text += f"{bracket_text(self.problem, self.narrowest)} ({self.narrowest.lower_by}{origin})"
         return f"{text}; to print them: `{self.command}`"
 
     def aside(self) -> Aside:
@@ -45,7 +48,11 @@ class Intervals:
         ends = {name: getattr(self.narrowest, name) for name in ("lower", "upper", "confidence")}
         content: dict[str, Any] = {
             "count": self.count,
-            "narrowest": {**ends, "method": self.narrowest.lower_by},
+            "narrowest": {
+                **ends,
+                "method": self.narrowest.lower_by,
+                "imported": list(self.narrowest.imported),
+            },
             "command": self.command,
         }
         return Aside(key="intervals", content=content, text=f"intervals  {self.sentence}")
@@ -62,7 +69,7 @@ def intervals(store: Store, problem: Problem, option: str | None) -> Intervals |
     read = store if store.exists else shipped_store()
     if read is None:
         return None
-    columns = "method::varchar as method, lower, upper, confidence"
+    columns = f"method::varchar as method, lower, upper, confidence, {IMPORTED} as source"
     chosen = f"from {view_name(problem.name)} where problem_id = '{problem_id(problem)}' and confidence < 1"
     try:
         rows = read.sql(f"select {columns} {chosen} order by {_NARROWEST}").to_pylist()
@@ -71,11 +78,11 @@ def intervals(store: Store, problem: Problem, option: str | None) -> Intervals |
     if not rows:
         return None
     first = rows[0]
-    by = first.pop("method")
+    by, source = first.pop("method"), first.pop("source")
     at = "" if option is None else f" --store {shlex.quote(option)}"
     return Intervals(
         problem=problem,
         count=len(rows),
-        narrowest=Bracket(**first, lower_by=by, upper_by=by),
+        narrowest=Bracket(**first, lower_by=by, upper_by=by, imported=(source,) if source else ()),
         command=f'privsweep sql "{chosen}"{at}',
     )

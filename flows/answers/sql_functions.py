@@ -34,7 +34,13 @@ ARGUMENTS = {
     "examples": "double",
     "batch_size": "double",
 }
-VALUE = {"lower": "double", "upper": "double", "method": "varchar", "source": "varchar"}
+VALUE = {
+    "lower": "double",
+    "upper": "double",
+    "method": "varchar",
+    "source": "varchar",
+    "imported": "varchar",
+}
 
 
 @dataclass
@@ -80,7 +86,13 @@ class CertifiedEpsilon:
             "upper": bracket.upper,
             "method": ", ".join(methods),
             "source": answer.source,
+            "imported": ", ".join(bracket.imported) or None,
         }
+
+    @property
+    def imported(self) -> set[str]:
+        """The problems of the answers with an end that was imported from a lookup table."""
+        return {problem.name for problem, answer in self.answers.items() if answer.bracket.imported}
 
     def _answer(self, problem: Problem) -> Sourced:
         if time.monotonic() > self._end:

@@ -1,13 +1,15 @@
 """Facts about rows that a query may read without showing them: assumptions, and imports."""
 
 import re
+from collections.abc import Collection
 
 from flows.answers.show import NOT_RECOMPUTED, tables_text
 from storage import Store
+from storage.macros import COMPARED, SHORT
 from storage.views import view_name
 
-_SHARED = ("results", "best")
-"""Views over all problems whose rows have bounds."""
+_SHARED = ("results", "best", "conflicts", "query", "query_table")
+"""Views over all problems whose rows have bounds, and functions that may read them by another name."""
 
 
 def assumed_in(query: str, store: Store) -> str:
@@ -30,18 +32,19 @@ def assumed_in(query: str, store: Store) -> str:
     )
 
 
-def imported_in(query: str, store: Store) -> str:
+def imported_in(query: str, store: Store, also: Collection[str] = ()) -> str:
     """Return a note on imported rows; "" if a query reads none of them.
 
     Args:
         query: Query that ran.
         store: The store that it read.
+        also: Problems of imported rows that a function of the query read.
     """
     if not store.sql("from imported limit 1").num_rows:
         return ""
     counted = "select problem, source, count(*) as n from imported join results using (point_id) group by all"
     found = store.sql(f"{counted} order by all").to_pylist()
-    read = [row for row in found if _mentions(query, row["problem"])]
+    read = [row for row in found if row["problem"] in also or _mentions(query, row["problem"])]
     if not read:
         return ""
     count, tables = sum(row["n"] for row in read), dict.fromkeys(row["source"] for row in read)
@@ -51,5 +54,8 @@ def imported_in(query: str, store: Store) -> str:
 
 def _mentions(query: str, problem: str) -> bool:
     """Return whether a query names a view over all problems, or a view, table or macro of a problem."""
-    names = "|".join([*_SHARED, rf"{view_name(problem)}(?:_at|_noise)?"])
+    view = view_name(problem)
+    short = [name for name, macro in SHORT.items() if macro in {f"{view}_at", f"{view}_noise"}]
+    compared = ["compare"] if problem in COMPARED else []
+    names = "|".join([*_SHARED, *short, *compared, f"{view}(?:_at|_noise)?"])
     return re.search(rf"\b(?:{names})\b", query, re.IGNORECASE) is not None

@@ -117,7 +117,8 @@ def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool
         certified = CertifiedEpsilon(opened, limit_seconds)
         with _ended(limit_seconds):
             found = opened.sql(query, limit_seconds=limit_seconds, functions=[certified.function])
-        for note in filter(None, (assumed_in(query, opened), imported_in(query, opened))):
+        notes = assumed_in(query, opened), imported_in(query, opened, certified.imported)
+        for note in filter(None, notes):
             say(f"privsweep: {note}", file=sys.stderr)
         if keep:
             kept(opened, certified.answers.values())

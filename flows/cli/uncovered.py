@@ -5,6 +5,7 @@ from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.answers.intervals import intervals
+from flows.answers.show import condition_lines
 from flows.cli.options import DEFAULT_STORE
 from flows.printing import exactly, listed
 from privcore import Problem
@@ -31,8 +32,9 @@ def uncovered(store: Store, problem: Problem) -> UncoveredError:
     plan = shlex.join(["privsweep", "plan", problem.name, *words, *option])
     advice = f"To estimate the cost of computing it: `{plan}`."
     if (doubtful := intervals(store, problem, named)) is not None:
+        told = "".join(f" {name.capitalize()}: {text}." for name, text in condition_lines(problem))
         return UncoveredError(
-            f"No bound for {question} is proved in the store. {doubtful.sentence}. {advice}"
+            f"No bound for {question} is proved in the store. {doubtful.sentence}.{told} {advice}"
         )
     if not store.exists:
         return UncoveredError(f"No store exists at {store.name}, so no answer for {question}. {advice}")

@@ -28,7 +28,7 @@ export function bands(table, question, field) {
   const found = (x) => {
     const there = { ...question, [field.name]: x };
     const end = fits(table.problem, there) ? agreed(table, there) : null;
-    return end && { from: x, to: x, lower: end.lower, upper: end.upper, exact: end.exact };
+    return end && { from: x, to: x, lower: end.lower, upper: end.upper, exact: end.exact, imported: end.imported };
   };
   const finite = stored(table)[field.name].filter(Number.isFinite);
   const every = Math.ceil(finite.length / MOST);
@@ -123,7 +123,10 @@ export function drawChart(table, question, found, field, computed = []) {
     fill("chart", picture, html("figcaption", {}, `${mine ? "Circle: your question. " : ""}At ${fixed}.`));
     return;
   }
-  const light = field.trend === 0 ? "Light bars: proved by other fields." : "Bands: proved by monotonicity.";
-  const legend = `Bars: stored. ${light} ${mine ? "Circle: your question." : "Your question has no place here."}${open} At ${fixed}.`;
+  const imported = shown.some((each) => each.imported?.length);
+  const proved = imported ? "implied" : "proved";
+  const light = field.trend === 0 ? `Light bars: ${proved} by other fields.` : `Bands: ${proved} by monotonicity.`;
+  const origin = imported ? " Some were imported from a lookup table, and not recomputed here." : "";
+  const legend = `Bars: stored. ${light}${origin} ${mine ? "Circle: your question." : "Your question has no place here."}${open} At ${fixed}.`;
   fill("chart", picture, html("figcaption", {}, legend));
 }

@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 
 from privcore import Answer, find, find_problem
+from storage import open_store
+from storage.located import located
+from storage.lookup_table import lookup_table
+from storage.table_import import import_lookup_table
 from tests.flows.small_store import Command
 from tests.storage.made_up import put, row
 
@@ -65,6 +69,22 @@ def test_of_lower_ends_alone_the_largest_is_the_narrowest(privsweep: Command) ->
     words = ("lookup", "audit-epsilon", *(f"{name}={value}" for name, value in audit.items()))
     assert privsweep(*words) == 3
     assert "the narrowest: epsilon in [1.6, inf] with confidence 0.95 (auditing.tightest)" in privsweep.err
+    assert "Neighbours: one canary is added or removed (add-remove)." in privsweep.err
+
+
+def test_an_interval_from_a_lookup_table_is_named_as_imported(privsweep: Command, tmp_path: Path) -> None:
+    put(tmp_path / "theirs", row(BAGS, LIKELY, method=find("labels.sampling")()))
+    with open_store(tmp_path / "theirs") as theirs:
+        table = lookup_table(theirs)
+    import_lookup_table(table, located(tmp_path / "store"))
+    told = f"(labels.sampling, imported and not recomputed, from the lookup table {table.version})"
+    assert privsweep("lookup", *WORDS) == 3
+    assert told in privsweep.err
+    put(Path("store"), row(BAGS, Answer.enclosure(0.05, 0.06), method=find("labels.cells")()))
+    assert privsweep("lookup", *WORDS) == 0
+    assert told in privsweep.out
+    assert privsweep("lookup", *WORDS, "--json") == 0
+    assert privsweep.json["intervals"]["narrowest"]["imported"] == [table.version]
 
 
 def test_the_table_of_a_sweep_counts_the_problems_with_intervals_alone(privsweep: Command) -> None:

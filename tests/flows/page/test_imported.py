@@ -46,6 +46,16 @@ def test_a_bracket_from_an_imported_row_names_the_table_and_is_not_called_proved
     assert version in copied(browser, "Citation")
 
 
+def test_a_chart_with_imported_rows_calls_nothing_proved(
+    browser: webdriver.Chrome, origin: str, version: str
+) -> None:
+    visit(browser, f"{origin}/imported/{DELTA}&sigma=1")
+    wait(browser, "#chart figcaption")
+    caption = text(browser, "chart")
+    assert "Some were imported from a lookup table, and not recomputed here." in caption
+    assert "proved" not in caption
+
+
 def test_a_bracket_of_the_store_is_called_proved(
     browser: webdriver.Chrome, origin: str, version: str
 ) -> None:

@@ -9,7 +9,7 @@ from flows.cli.app import run
 from flows.figures.stored import Stored
 from flows.spec.grid import expand
 from flows.spec.sweep import load
-from privcore import Answer
+from privcore import Answer, find, find_problem
 from storage import open_store
 from storage.located import located
 from storage.lookup_table import lookup_table
@@ -109,3 +109,33 @@ def test_a_query_over_imported_rows_ends_with_a_note(
     assert note in privsweep.err
     assert privsweep("sql", "select upper from poisson_epsilon", "--store", folder / "store") == 0
     assert privsweep.err == ""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select lower from epsilon_at(sigma := 3, steps := 10, delta := 1e-5)",
+        "select upper from noise_for(epsilon := 9, steps := 10, delta := 1e-5)",
+        "select upper from compare(sigma := 3, steps := 10, delta := 1e-5)",
+        "select lower_method from conflicts",
+        "select upper from query_table('res' || 'ults')",
+        "select (certified_epsilon(sigma := 3, steps := 10, delta := 1e-5)).lower",
+    ],
+)
+def test_every_way_to_read_imported_rows_ends_with_a_note(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, query: str
+) -> None:
+    problem = find_problem("allocation-epsilon").from_fields({"sigma": 3, "steps": 10, "delta": 1e-5})
+    claimed = find("allocation.certified")()
+    put(tmp_path / "author", row(problem, Answer.enclosure(0.5, 0.502), method=claimed))
+    with open_store(tmp_path / "author") as author:
+        table = lookup_table(author)
+    import_lookup_table(table, located(tmp_path / "store"))
+    privsweep = Command(capsys)
+    assert privsweep("sql", query, "--store", tmp_path / "store") == 0
+    note = f"1 stored row is imported and not recomputed, from the lookup table {table.version}"
+    assert note in privsweep.err
+    if "certified" in query:
+        whole = query.replace("select (", "select unnest(").replace(").lower", ")")
+        assert privsweep("sql", whole, "--json", "--store", tmp_path / "store") == 0
+        assert privsweep.json[0]["imported"] == table.version
