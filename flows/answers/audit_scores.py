@@ -63,7 +63,7 @@ def read_scores(
     Args:
         file: File with scores and inclusion bits, or only with the scores of included canaries.
         score_column: Name of the column of scores, in each file.
-        included_column: Name of the column of inclusion bits; without meaning if there are two files.
+        included_column: Name of the column of inclusion bits, which neither of two files may have.
         out_file: File with the scores of the canaries that were left out.
         lower_is_member: Whether a lower score, such as a loss, means more likely included.
 
@@ -77,10 +77,23 @@ def read_scores(
             file, [score_column, included_column], "numbers", {included_column: WORDS}
         )
     else:
-        both = [read_columns(each, [score_column], "numbers")[0] for each in (file, out_file)]
+        both = [
+            _read_alike(each, score_column, included_column, state)
+            for each, state in ((file, "included"), (out_file, "left out"))
+        ]
         scores, included = np.concatenate(both), np.repeat([1.0, 0.0], [each.size for each in both])
     if not np.isfinite(scores).all():
         row = int(np.argmax(~np.isfinite(scores))) + 1
         raise DomainError(f"Expected finite scores, got {scores[row - 1]:g} in row {row}.")
     scores = -scores if lower_is_member else scores
     return Scored(scores=scores, included=included, lower_is_member=lower_is_member)
+
+
+def _read_alike(file: Path, score_column: str, included_column: str, state: str) -> Array:
+    """Return the scores of canaries that are all included, or all left out."""
+    reason = (
+        f"Expected no column {included_column} in {file}, since --scores-out means that all of its rows are "
+        f"{state}: leave out --scores-out, so that the column decides, or remove the column."
+    )
+    refused = {} if score_column == included_column else {included_column: reason}
+    return read_columns(file, [score_column], "numbers", refused=refused)[0]

@@ -1,7 +1,9 @@
-"""HTTP connections that are closed if their client is silent; the server library waits for ever."""
+"""HTTP connections that bound the silence of a client and its early requests; the server library does not."""
 
 import asyncio
 
+import h11
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 SILENCE = 10.0
@@ -12,11 +14,29 @@ LOOKS = 2
 """Number of times that a connection is looked at before it is closed."""
 
 
+class _OneAtATime(FlowControl):
+    """A flow that stays paused while a whole request waits for its answer.
+
+    The library resumes reading whenever the application looks for more of a request, also if only later
+    requests can come. These would collect in memory, up to 512 kB for every answer.
+    """
+
+    def __init__(self, transport: asyncio.Transport, parser: h11.Connection) -> None:
+        super().__init__(transport)
+        self._parser = parser
+
+    def resume_reading(self) -> None:
+        """Read on, if the current request has more to come, or its answer is complete."""
+        if self._parser.their_state in (h11.IDLE, h11.SEND_BODY) or self._parser.our_state is h11.DONE:
+            super().resume_reading()
+
+
 class Impatient(H11Protocol):
     """A connection that is closed if nothing happens on the side of the client.
 
     This is the case if no request is whole, or if the rest of an answer, which the client must read, does not
     get shorter, or is still not read after some minutes. A connection whose answer is being computed stays.
+    Requests that a client sends before it has an answer are read when their turn comes.
     """
 
     _same = 0
@@ -27,6 +47,7 @@ class Impatient(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to look at the connection."""
         super().connection_made(transport)
+        self.flow = _OneAtATime(transport, self.conn)
         self._later()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -17,7 +17,11 @@ Words = Mapping[str, float]
 
 
 def read_columns(
-    path: Path, names: Sequence[str], what: str, words: Mapping[str, Words] = MappingProxyType({})
+    path: Path,
+    names: Sequence[str],
+    what: str,
+    words: Mapping[str, Words] = MappingProxyType({}),
+    refused: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Array]:
     """Return columns of a file as numbers; true and false count as 1 and 0.
 
@@ -26,13 +30,14 @@ def read_columns(
         names: Names of the columns.
         what: Content of the columns, such as `probabilities`, for the messages.
         words: For the name of a column, the numbers of words, in lower case, that it may have as texts.
+        refused: For the name of a column that must not exist, the sentence that refuses the file.
 
     Returns:
         One array per column, of equal lengths, without NaN.
 
     Raises:
-        DomainError: The file cannot be read, has no rows or lacks a column, or a column has values that are
-            not numbers.
+        DomainError: The file cannot be read, has no rows, lacks a column or has a refused one, or a
+            column has values that are not numbers.
     """
     import pyarrow as pa
 
@@ -40,7 +45,7 @@ def read_columns(
     try:
         if not path.is_file():
             raise DomainError(f"Expected a file with a column of {what}, but {path} is not a file.")
-        table = read_table(path, names)
+        table = read_table(path, names, refused)
         # Missing values become NaN.
         arrays = [_in_numbers(table.column(name), words.get(name, {})).to_numpy() for name in names]
     except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
@@ -95,6 +100,8 @@ def _in_numbers(column: Any, words: Words) -> Any:
     if pa.types.is_dictionary(column.type):
         chunks = [pc.take(_in_numbers(chunk.dictionary, words), chunk.indices) for chunk in column.chunks]
         return pa.chunked_array(chunks, pa.float64())
+    if words and (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        column = column.cast(pa.large_string())  # numpy and some writers of Parquet have text as bytes
     if words and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         found = pc.index_in(pc.utf8_lower(pc.utf8_trim_whitespace(column)), pa.array(list(words)))
         if found.null_count <= column.null_count:

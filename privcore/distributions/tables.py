@@ -5,13 +5,16 @@ import math
 import re
 import tokenize
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
 
 from privcore.errors import DomainError
+
+_Arrays = dict[str, np.ndarray[Any, Any]]
 
 MOST_ROWS = 10**8
 """Most rows of a file."""
@@ -25,9 +28,10 @@ _NESTED = 500  # brackets of a line of JSON that are not counted by depth
 _MARK = b"\xef\xbb\xbf"  # of UTF-8, which some editors write first
 _LINE = re.compile(rb"[\r\n]*[^\r\n]*")  # the first one with content
 _NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def read_table(path: Path, names: Sequence[str]) -> Any:
+def read_table(path: Path, names: Sequence[str], refused: Mapping[str, str] = _NONE) -> Any:
     """Return an Arrow table with these columns, after checking that each exists once.
 
     Args:
@@ -35,9 +39,10 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
             array, or one plain column, which then has every single name; an NPZ file has one array for each
             column.
         names: Names of the columns.
+        refused: For the name of a column that must not exist, the sentence that refuses the file.
 
     Raises:
-        DomainError: A column is missing or listed twice, or an array is not a column.
+        DomainError: A column is missing, listed twice or refused, or an array is not a column.
         OSError, RuntimeError, UnicodeError, pyarrow.ArrowException: The file cannot be read.
     """
     import pyarrow.json
@@ -45,9 +50,9 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
     with path.open("rb") as file:
         start = file.read(64)
     if start.startswith((_NPY, _ZIP)):
-        return _arrays(path, names, zipped=start.startswith(_ZIP))
+        return _arrays(path, names, refused, zipped=start.startswith(_ZIP))
     if start.startswith(b"PAR1"):
-        return _of_parquet(path, list(dict.fromkeys(names)))
+        return _of_parquet(path, list(dict.fromkeys(names)), refused)
     if path.stat().st_size > _MOST_TEXT:
         raise DomainError(f"Expected at most {_MOST_TEXT / 1e9:g} GB of text, got more in {path}.")
     skipped = len(_MARK) if start.startswith(_MARK) else 0
@@ -59,13 +64,13 @@ def read_table(path: Path, names: Sequence[str]) -> Any:
         with path.open("rb") as file:
             file.seek(skipped)
             table = pyarrow.json.read_json(file, pyarrow.json.ReadOptions(block_size=_BLOCK))
-        _check_present(path, names, table.column_names)
+        _check_present(path, names, table.column_names, refused)
         return table
     _check_packed(path)
-    return _of_csv(path, names)
+    return _of_csv(path, names, refused)
 
 
-def _of_csv(path: Path, names: Sequence[str]) -> Any:
+def _of_csv(path: Path, names: Sequence[str], refused: Mapping[str, str]) -> Any:
     """Return columns of a CSV file; the others are not kept."""
     import pyarrow as pa
     import pyarrow.csv
@@ -76,19 +81,19 @@ def _of_csv(path: Path, names: Sequence[str]) -> Any:
         raise DomainError(f"Expected at most {_MOST_COLUMNS} columns in {path}, got more.")
     blocks = pyarrow.csv.ReadOptions(block_size=_BLOCK)
     with pyarrow.csv.open_csv(path, blocks) as reader:
-        _check_present(path, names, reader.schema.names)
+        _check_present(path, names, reader.schema.names, refused)
     wanted = pyarrow.csv.ConvertOptions(include_columns=list(dict.fromkeys(names)))
     return pyarrow.csv.read_csv(path, blocks, convert_options=wanted)
 
 
-def _of_parquet(path: Path, names: list[str]) -> Any:
+def _of_parquet(path: Path, names: list[str], refused: Mapping[str, str]) -> Any:
     """Return columns of a Parquet file, after checks of its metadata; equal texts are kept once."""
     import pyarrow as pa
     import pyarrow.parquet
 
     file = pyarrow.parquet.ParquetFile(path)
     schema, rows = file.schema_arrow, file.metadata.num_rows
-    _check_present(path, names, schema.names)
+    _check_present(path, names, schema.names, refused)
     for name in names:
         kind = schema.field(name).type
         if pa.types.is_nested(kind):
@@ -136,7 +141,12 @@ def _check_lines(path: Path) -> None:
                 raise DomainError(f"Expected at most {_MOST_COLUMNS} names in line {number} of {path}.")
 
 
-def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> None:
+def _check_present(
+    path: Path, names: Sequence[str], present: Sequence[str], refused: Mapping[str, str]
+) -> None:
+    for name in present:
+        if name in refused:
+            raise DomainError(refused[name])
     for name in names:
         if name not in present:
             raise DomainError(
@@ -146,12 +156,12 @@ def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> 
             raise DomainError(f"Expected one column named {name} in {path}, got {present.count(name)}.")
 
 
-def _arrays(path: Path, names: Sequence[str], *, zipped: bool) -> Any:
+def _arrays(path: Path, names: Sequence[str], refused: Mapping[str, str], *, zipped: bool) -> Any:
     """Return the columns of a file of numpy; Python objects are refused."""
     import pyarrow as pa
 
     try:
-        columns = _of_archive(path, names) if zipped else _of_array(path, names)
+        columns = (_of_archive if zipped else _of_array)(path, names, refused)
     except DomainError:  # a ValueError, with its own sentence
         raise
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
@@ -168,14 +178,15 @@ def _arrays(path: Path, names: Sequence[str], *, zipped: bool) -> Any:
     return pa.table(native)
 
 
-def _of_archive(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+def _of_archive(path: Path, names: Sequence[str], refused: Mapping[str, str]) -> _Arrays:
     """Return arrays of an NPZ file."""
     with zipfile.ZipFile(path) as archive:
-        _check_present(path, names, [name.removesuffix(".npy") for name in archive.namelist()])
+        present = [name.removesuffix(".npy") for name in archive.namelist()]
+        _check_present(path, names, present, refused)
         return {name: _member(archive, name) for name in names}
 
 
-def _of_array(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+def _of_array(path: Path, names: Sequence[str], refused: Mapping[str, str]) -> _Arrays:
     """Return fields of an NPY file; a plain array has one name only."""
     with path.open("rb") as file:
         _check_size(path.name, *_header(file))
@@ -183,7 +194,7 @@ def _of_array(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     fields = array.dtype.names
     if fields is not None:
-        _check_present(path, names, list(fields))
+        _check_present(path, names, list(fields), refused)
     elif len(set(names)) > 1:
         raise DomainError(f"Expected an NPY file with named fields, but {path} has a plain array.")
     return {name: array if fields is None else array[name] for name in names}

@@ -41,6 +41,11 @@ def npy(file: Path) -> None:
     np.save(file, np.array(rows, dtype=[("score", "f8"), ("included", "?")]))
 
 
+def npy_of_bytes(file: Path) -> None:
+    rows = list(zip(SCORES.tolist(), WORDS.tolist(), strict=True))
+    np.save(file, np.array(rows, dtype=[("score", "f8"), ("included", "S3")]))
+
+
 FORMATS: dict[str, Callable[[Path], None]] = {
     "parquet": lambda file: pyarrow.parquet.write_table(
         pa.table({"score": SCORES, "included": INCLUDED}), file
@@ -49,6 +54,11 @@ FORMATS: dict[str, Callable[[Path], None]] = {
     "jsonl": jsonl,
     "npy": npy,
     "npz": lambda file: np.savez_compressed(file, score=SCORES, included=WORDS),
+    "bytes.npy": npy_of_bytes,
+    "bytes.npz": lambda file: np.savez(file, score=SCORES, included=WORDS.astype("S")),
+    "bytes.parquet": lambda file: pyarrow.parquet.write_table(
+        pa.table({"score": SCORES, "included": pa.array(WORDS.tolist(), pa.binary())}), file
+    ),
     "other_byte_order.npz": lambda file: np.savez(file, score=SCORES.astype(">f8"), included=WORDS),
 }
 
@@ -331,6 +341,36 @@ def test_words_are_inclusion_bits_and_no_scores(tmp_path: Path, capsys: pytest.C
     assert "Cannot read numbers" in capsys.readouterr().err
     assert run([*asked, "--score-column", "included"]) == 2
     assert "Expected two columns, got included for scores and inclusion bits." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl", "npy", "npz"])
+@pytest.mark.parametrize("state", ["included", "left out"])
+def test_inclusion_bits_in_one_of_two_files_are_refused(
+    form: str, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    FORMATS[form](marked := tmp_path / f"s.{form}")
+    np.save(plain := tmp_path / "plain.npy", SCORES)
+    files = (marked, plain) if state == "included" else (plain, marked)
+    words = ["audit", "--scores", str(files[0]), "--scores-out", str(files[1]), "--guesses", "60"]
+    assert run([*words, "--delta", "1e-5"]) == 2
+    assert capsys.readouterr().err == (
+        f"privsweep: Expected no column included in {marked}, since --scores-out means that all of its rows "
+        f"are {state}: leave out --scores-out, so that the column decides, or remove the column.\n"
+    )
+
+
+def test_the_column_of_inclusion_bits_of_one_of_two_files_may_have_another_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pyarrow.parquet.write_table(
+        pa.table({"score": SCORES, "member": INCLUDED}), file := tmp_path / "s.parquet"
+    )
+    files = ["--scores", file, "--scores-out", file]
+    assert audit(capsys, *files)["canaries"] == 2 * CANARIES, "the name of the column says nothing"
+    words = [*map(str, files), "--included-column", "member", "--guesses", "60", "--delta", "1e-5"]
+    assert run(["audit", *words]) == 2
+    assert "Expected no column member in" in capsys.readouterr().err
+    assert audit(capsys, *files, "--score-column", "member", "--included-column", "member")
 
 
 @pytest.mark.parametrize(

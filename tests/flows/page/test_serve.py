@@ -5,6 +5,8 @@ import http.client
 import itertools
 import json
 import os
+import re
+import select
 import signal
 import socket
 import subprocess
@@ -40,6 +42,8 @@ JSON = {"Content-Type": "application/json"}
 MIXED = b"mixed(.5," * 500 + b"uniform(2)" + b")" * 500
 LONG = {"sigma": 1.0, "steps": 1_000_000, "delta": 1e-6, "participations": 50, "epochs": 100}
 """Fields of an allocation that take longer than a question may."""
+SENT_AHEAD = 30e6
+"""Bytes that the server may need for 200 answers on a connection; it needed 100 MB as it read on for each."""
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +265,42 @@ def test_two_hundred_idle_clients_and_fifty_busy_ones_are_served(server: tuple[A
         busy = [connected() for _ in range(50)]
         assert {status_of(each, port) for _ in range(10) for each in busy} == {b"200"}
         assert status_of(idle[0], port) == b"200"
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("upgrade", [b"", b"Connection: upgrade\r\nUpgrade: x\r\n"], ids=["plain", "upgrade"])
+def test_requests_sent_ahead_do_not_fill_the_memory(
+    server: tuple[subprocess.Popen[str], int], upgrade: bytes
+) -> None:
+    process, port = psutil.Process(server[0].pid), server[1]
+    requests = (b"GET /page.css HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s\r\n" % (port, upgrade)) * 10_000
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        status_of(connection, port)
+        connection.setblocking(False)
+        before, answers, left = process.memory_info().rss, 0, requests
+        while answers < 200:
+            readable, writable, _ = select.select([connection], [connection], [], 60)
+            assert readable or writable, "neither reads nor answers"
+            if writable:
+                left = left[connection.send(left) :] or requests
+            if readable:
+                got = connection.recv(1 << 20)
+                assert got, "closed by the server"
+                answers += got.count(b"HTTP/1.1 200")
+        assert process.memory_info().rss - before < SENT_AHEAD
+
+
+def test_requests_sent_ahead_are_answered_one_after_another(server: tuple[Any, int]) -> None:
+    host = b"Host: 127.0.0.1:%d\r\n" % server[1]
+    unread = b"POST /api/ask HTTP/1.1\r\n%sContent-Length: 9000\r\n\r\n" % host + b" " * 9000
+    whole = b"GET /page.css HTTP/1.1\r\n" + host + b"Accept: %s\r\n\r\n" % (b"x" * 9000)
+    last = b"GET /nothing HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server[1]), timeout=60) as connection:
+        sender = threading.Thread(target=connection.sendall, args=((unread + whole) * 100 + last,))
+        sender.start()
+        answers = b"".join(iter(lambda: connection.recv(1 << 20), b""))
+        sender.join()
+    assert re.findall(rb"HTTP/1\.1 (\d+)", answers) == [b"415", b"200"] * 100 + [b"404"]
 
 
 @pytest.mark.thorough
