@@ -108,8 +108,11 @@ class LabelComparison:
     def equal_bag_size(self, quantity: str, epsilon: float) -> Equal:
         """Return the least bag size that reveals no more than randomized response.
 
-        The advantage is proved to fall in the bag size; the quantile is assumed to.
+        The advantage is proved to fall in the bag size; the quantile is assumed to. One label is enough if
+        its noise has at most this epsilon, as a post-processing of randomized response (`labels.dominated`).
         """
+        if self.label_epsilon <= epsilon:  # rounding would decide where both reveal the same
+            return Equal(value=1, bracket=Bracket(lower=1, upper=1))
         target = self.response(quantity, epsilon)
         most, least = target.bracket.upper, target.bracket.lower
         trials: dict[int, Quantity] = {}
@@ -156,13 +159,13 @@ class LabelComparison:
         If the bags reveal nothing, it is 0, although a larger epsilon may reveal nothing either.
         """
         bags = self.bags(quantity, bag_size)
-        if quantity == "log_ratio":  # the ratio of randomized response is always epsilon
-            return Equal(value=bags.value, bracket=bags.bracket)
         if bags.bracket.upper <= 0.0:
             return Equal(value=0.0, bracket=replace(bags.bracket, lower=0.0, upper=0.0))
         if bag_size == 1 and self.mechanism in _ALONE:
             exact = self.label_epsilon
             return Equal(value=exact, bracket=Bracket(lower=exact, upper=exact))
+        if quantity == "log_ratio":  # the ratio of randomized response is always epsilon
+            return Equal(value=bags.value, bracket=bags.bracket)
         return self._epsilon(quantity, bags)
 
     def _epsilon(self, quantity: str, bags: Quantity) -> Equal:

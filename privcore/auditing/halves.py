@@ -1,18 +1,20 @@
 """Number of wrong guesses if half of them are in, for the highest scores, and half out, for the lowest."""
 
 import math
+from functools import cache
 
 import numpy as np
 import scipy
 
 from privcore.auditing.optimal import thresholds
-from privcore.numerics.beta_rule import beta_rule
 from privcore.numerics.binomial import Array
 from privcore.numerics.rounding import HALF_GUESSES
 
 MOST_HALVES = 10_000
 """Largest number of guesses for which the power is computed."""
-_CELLS, _NODES = 1000, 80
+_CELLS, _NODES = 1000, 20
+_WIDEST, _DEVIATIONS, _NEGLIGIBLE = 1.0, 7.5, 1e-14
+"""Greatest width of a panel; normal deviations, and probability of a panel, that are left out."""
 
 
 def one_sided_error_rates(mu: float, shares: Array) -> Array:
@@ -72,22 +74,83 @@ def few_errors_of_halves_bounds(canaries: int, guesses: int, errors: int, mu: fl
 
 
 def few_errors_of_halves(canaries: int, guesses: int, errors: int, mu: float) -> float:
-    """Return the probability itself by Gauss quadrature; arguments as for the bounds."""
+    """Return the probability itself, to 1e-9; arguments as for the bounds.
+
+    The integral is over the two thresholds and not over the shares beyond them: for a large mu the error rate
+    has a kink where the share is 1/2, but it is a smooth function of the threshold. The panels are symmetric,
+    so the error rates of the lowest scores are those of the highest scores in reverse order.
+    """
     half, spare = guesses // 2, canaries - guesses
     if errors >= guesses or mu == 0.0:
         return few_errors_of_halves_bounds(canaries, guesses, errors, mu)[0]
-    shares, weights = beta_rule(half + float(spare > 0), float(half + 1 + max(0, spare - 1)), _NODES)
+    ends = _panels(half, spare, mu)
+    x, w, basis = _legendre()
+    lengths = np.diff(ends)[:, None]
+    nodes = ends[:-1, None] + lengths * x
+    steps = lengths * w * _density(mu, nodes)
+    t = nodes.ravel()
+    rates = 0.5 * scipy.special.ndtr(-t) / _beyond(mu, t)
     if spare < 2:
-        rates = one_sided_error_rates(mu, shares), one_sided_error_rates(mu, 1.0 - shares)
-        return float((weights * _adjacent_tails(half, spare, errors, *rates, _at(mu, shares))).sum())
-    inner, inner_weights = beta_rule(half + 1.0, float(spare - 1), _NODES)
-    total = 0.0
-    highest = few_error_masses(half, errors, one_sided_error_rates(mu, shares))
-    for share, weight, mass in zip(shares.tolist(), weights.tolist(), highest, strict=True):
-        low = one_sided_error_rates(mu, (1.0 - share) * inner)
-        lowest = np.cumsum(few_error_masses(half, errors, low), axis=1)
-        total += weight * float(inner_weights @ (lowest[:, ::-1] @ mass))
-    return total
+        weights = steps.ravel() * _law(half - 1 + spare, half, 0, mu, t, t)
+        at = scipy.special.expit(mu * (0.5 * mu - t))
+        tails = _adjacent_tails(half, spare, errors, rates, rates[::-1], at)
+        return min(1.0, float(weights @ tails / weights.sum()))
+    highest = few_error_masses(half, errors, rates)
+    lowest = np.cumsum(highest, axis=1)[::-1, ::-1].copy()  # products of contiguous arrays are faster
+    total = mass = 0.0
+    for panel in range(len(nodes)):
+        high, start = nodes[panel][:, None], panel * _NODES
+        stop = start + _NODES
+        # In the panel of the upper threshold the lower one ends there, and the tail is interpolated.
+        low = ends[panel] + (high - ends[panel]) * x
+        near = _law(half, half, spare - 2, mu, high, low) * _density(mu, low) * (high - ends[panel]) * w
+        far = _law(half, half, spare - 2, mu, high, t[:start]) * steps.ravel()[:start]
+        weights = steps[panel][:, None] * np.hstack([far, np.einsum("iq,iqj->ij", near, basis)])
+        first = np.count_nonzero(np.cumsum(weights.sum(axis=0)) <= _NEGLIGIBLE)
+        mass += float(weights.sum())
+        total += float((weights[:, first:] * (highest[start:stop] @ lowest[first:stop].T)).sum())
+    return min(1.0, total / mass)
+
+
+def _panels(half: int, spare: int, mu: float) -> Array:
+    """Return ends of panels of thresholds, symmetric about mu / 2."""
+    a, b = half + float(spare > 0), half + 1.0 + max(0, spare - 1)
+    z = np.linspace(-_DEVIATIONS, _DEVIATIONS, 11 + math.ceil(0.7 * half / math.sqrt(half + spare)))
+    small = scipy.special.betaincinv(a, b, scipy.special.ndtr(z))
+    large = 1.0 - scipy.special.betaincinv(b, a, scipy.special.ndtr(-z))
+    t = _threshold(mu, np.where(z < 0.0, small, large)) - 0.5 * mu
+    # Between the two centres of the scores the share hardly changes, so the width has a limit as well.
+    right = np.unique(np.concatenate([t[t > 0.0], np.arange(0.0, np.abs(t).max(), _WIDEST)]))
+    return np.asarray(0.5 * mu + np.concatenate([-right[:0:-1], right]))
+
+
+@cache
+def _legendre() -> tuple[Array, Array, Array]:
+    """Return nodes x and weights on [0, 1], and Lagrange polynomials at the products of two nodes."""
+    x, w = np.polynomial.legendre.leggauss(_NODES)
+    degrees = np.arange(_NODES)
+    coefficients = (degrees + 0.5)[:, None] * np.polynomial.legendre.legvander(x, _NODES - 1).T * w
+    x, w = 0.5 * (x + 1.0), 0.5 * w
+    return x, w, np.polynomial.legendre.legvander(2.0 * np.outer(x, x) - 1.0, _NODES - 1) @ coefficients
+
+
+def _beyond(mu: float, t: Array) -> Array:
+    """Return the share of the scores above t."""
+    return np.asarray(0.5 * (scipy.special.ndtr(-t) + scipy.special.ndtr(mu - t)))
+
+
+def _density(mu: float, t: Array) -> Array:
+    """Return the density of the scores, up to a constant factor."""
+    return np.asarray(np.exp(-0.5 * t**2) + np.exp(-0.5 * (t - mu) ** 2))
+
+
+def _law(above: int, below: int, between: int, mu: float, high: Array, low: Array) -> Array:
+    """Return the density of shares with these numbers of scores above, below and between the thresholds."""
+    first, second = _beyond(mu, high), _beyond(mu, mu - low)
+    factor = math.lgamma(above + below + between + 3.0) - math.lgamma(above + 1.0)
+    factor = factor - math.lgamma(below + 1.0) - math.lgamma(between + 1.0)
+    ends = (factor + above * np.log(first)) + below * np.log(second)
+    return np.asarray(np.exp(ends + scipy.special.xlogy(between, np.maximum(0.0, (1.0 - first) - second))))
 
 
 def _between(canaries: int, half: int, errors: int, mu: float) -> tuple[float, float]:

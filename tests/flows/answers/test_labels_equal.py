@@ -7,6 +7,7 @@ import pytest
 
 from flows.answers.label_text import paragraphs
 from flows.answers.labels import Equal, LabelComparison, contents_of
+from privcore import Bracket
 
 
 def equal(prior: str, bag_size: int, mechanism: str = "llp", label_epsilon: float = math.inf) -> Equal:
@@ -51,9 +52,28 @@ def test_bags_of_two_fair_labels_reveal_as_much_as_epsilon_ln_3() -> None:
 def test_one_label_with_geometric_noise_has_exactly_the_epsilon_of_its_noise(
     prior: str, epsilon: float
 ) -> None:
-    found = equal(prior, 1, "llp-geometric", epsilon)
-    assert found.value == found.bracket.lower == found.bracket.upper == epsilon
-    assert found.bracket.confidence == 1.0
+    comparison = LabelComparison(prior=prior, mechanism="llp-geometric", label_epsilon=epsilon)
+    for quantity in ("advantage", "log_ratio"):
+        found = comparison.equal_epsilon(quantity, 1)
+        assert found == Equal(value=epsilon, bracket=Bracket(lower=epsilon, upper=epsilon)), quantity
+
+
+@pytest.mark.parametrize("mechanism", ["llp-geometric", "llp-laplace"])
+@pytest.mark.parametrize("quantity", ["advantage", "log_ratio"])
+@pytest.mark.parametrize("prior", ["uniform", "0.4", "0.5", "two-point(0.1,0.6,0.3)"])
+def test_one_label_with_noise_reveals_no_more_than_randomized_response_with_its_epsilon(
+    prior: str, quantity: str, mechanism: str
+) -> None:
+    for epsilon in (0.05, 1.0, 3.0):
+        found = LabelComparison(prior=prior, mechanism=mechanism, label_epsilon=epsilon)
+        exact = found.equal_bag_size(quantity, epsilon)
+        assert exact == Equal(value=1, bracket=Bracket(lower=1, upper=1)), epsilon
+
+
+def test_more_than_one_label_is_needed_only_if_the_noise_has_a_larger_epsilon() -> None:
+    found = LabelComparison(prior="0.5", mechanism="llp-geometric", label_epsilon=1.0)
+    assert found.equal_bag_size("advantage", 1.01).value == 1
+    assert found.equal_bag_size("advantage", 0.99).bracket.lower == 2
 
 
 def test_one_label_without_noise_exceeds_every_epsilon() -> None:

@@ -79,6 +79,67 @@ def test_the_value_of_the_power_is_precise_to_a_billionth() -> None:
         assert low <= truth <= high
 
 
+def by_trapezoid(m: int, half: int, errors: int, mu: float) -> float:
+    """Return the probability from the joint density of both thresholds; the scores between them are two less.
+
+    The sums are over an upper threshold and the logarithm of its distance to the lower one.
+    """
+    t = np.linspace(-8.5, mu + 8.5, 801)[:, None]
+    x = np.linspace(-4.0, 2.4, 641)
+    low = t - np.exp(0.5 * math.pi * np.sinh(x))
+    share, below = 0.5 * (norm.sf(t) + norm.sf(t - mu)), 0.5 * (norm.cdf(low) + norm.cdf(low - mu))
+    between = np.maximum(0.0, np.where(share < 0.5, (1.0 - below) - share, (1.0 - share) - below))
+    density = (norm.pdf(t) + norm.pdf(t - mu)) * (norm.pdf(low) + norm.pdf(low - mu))
+    weights = density * share**half * below**half * between ** (m - 2 * half - 2) * (t - low) * np.cosh(x)
+    high_rates, low_rates = 0.5 * norm.sf(t) / share, 0.5 * norm.cdf(low - mu) / np.maximum(below, 1e-300)
+    tails = sum(
+        binom.pmf(e, half, high_rates) * binom.cdf(errors - e, half, low_rates) for e in range(errors + 1)
+    )
+    return float((weights * tails).sum() / weights.sum())
+
+
+@pytest.mark.parametrize(
+    ("m", "guesses", "errors", "mu"),
+    [(20, 2, 0, 1.3), (12, 10, 1, 4.0), (30, 26, 2, 2.5), (50, 48, 0, 8.0), (60, 40, 1, 5.0)],
+)
+def test_the_value_agrees_with_the_density_of_both_thresholds(
+    m: int, guesses: int, errors: int, mu: float
+) -> None:
+    value = few_errors_of_halves(m, guesses, errors, mu)
+    assert abs(value - by_trapezoid(m, guesses // 2, errors, mu)) <= QUADRATURE
+    low, high = few_errors_of_halves_bounds(m, guesses, errors, mu)
+    assert low <= value <= high
+
+
+@pytest.mark.parametrize(
+    ("m", "guesses", "errors", "mu", "truth"),
+    [
+        (100, 98, 3, 4.0, 0.537036554007),
+        (100, 98, 3, 6.0, 0.631738399887),
+        (100, 96, 0, 7.0, 0.382571515730),
+        (50, 48, 0, 8.0, 0.328187937149),
+    ],
+)
+def test_the_value_is_precise_where_few_scores_are_left_out(
+    m: int, guesses: int, errors: int, mu: float, truth: float
+) -> None:
+    """These values are from a finer sum, with 3,001 upper thresholds and 801 distances."""
+    assert abs(few_errors_of_halves(m, guesses, errors, mu) - truth) <= QUADRATURE
+
+
+@pytest.mark.parametrize("mu", [14.0, 22.0, 30.0])
+@pytest.mark.parametrize(
+    ("m", "guesses"), [(7, 2), (8, 4), (20, 18), (21, 20), (24, 24), (300, 270), (3000, 4)]
+)
+def test_a_large_mu_leaves_errors_only_to_unequal_numbers_of_canaries(
+    m: int, guesses: int, mu: float
+) -> None:
+    """Without an error at least half the guesses are in, and as many out; numbers of them are binomial."""
+    half = guesses // 2
+    truth = binom.cdf(m - half, m, 0.5) - binom.cdf(half - 1, m, 0.5)
+    assert abs(few_errors_of_halves(m, guesses, 0, mu) - truth) <= QUADRATURE
+
+
 def test_one_sided_error_rates_are_those_of_the_definition() -> None:
     for mu in (0.3, 1.0, 3.0):
         for t in (-2.0, 0.1, 0.5 * mu, 2.0, 5.0):
