@@ -13,7 +13,7 @@ from privcore.numerics.betting import log_wealth
 from privcore.numerics.rounding import BETTED_WEALTH
 
 SHARE = 20
-"""One of so many bags serves to choose the stakes."""
+"""The stakes are chosen from the bags divided by this number."""
 SORTED, SEARCHED = 2**21, 2**17
 """Largest number of outputs in which the quantile is found: where they are sorted, and with Laplace noise."""
 
@@ -22,13 +22,13 @@ _APART = 1e-9
 _ALL = 1e4
 """Threshold that infinite ratios alone exceed, since finite ones are below 1000."""
 _MOST_TESTS, _SLACK = 16, 0.1
-"""Most tests of one end, and the excess of wealth, as a share of what is needed, at which they stop."""
+"""Most tests of one end, and the excess of wealth at which they stop, as a share of the needed wealth."""
 _GROWTH = 8.0
 _MOST_SHARE = 0.9
 
 
 def sampled_quantile(
-    problem: LabelRatioQuantile, laws: Array, confidence: float
+    problem: LabelRatioQuantile, others: Array, confidence: float
 ) -> tuple[float, float, float]:
     r"""Return the ends of a confidence interval of the quantile, and the quantile in the bags between them.
 
@@ -41,7 +41,7 @@ def sampled_quantile(
 
     Args:
         problem: The mechanism, the prior, and the level.
-        laws: Distributions of the sum of the other labels in independent bags, shape (bags, bag_size).
+        others: Distributions of the sum of the other labels in independent bags, shape (bags, bag_size).
         confidence: Probability in (0, 1) that the interval has the quantile.
 
     Returns:
@@ -55,16 +55,16 @@ def sampled_quantile(
     allowed = 1.0 - problem.level
     needed = -math.log(0.5 * (1.0 - confidence)) * (1.0 + BETTED_WEALTH) + BETTED_WEALTH
     most = SORTED if discrete(mechanism) else SEARCHED
-    pilot = laws[: max(1, min(laws.shape[0], most // laws.shape[1]))]
+    pilot = others[: max(1, min(others.shape[0], most // others.shape[1]))]
     law = RatioLaw.of(mechanism, epsilon, prior, [(np.full(len(pilot), 1.0 / len(pilot)), pilot)])
 
     def quantile(level: float) -> tuple[float, float]:
         return ratio_quantile(law, level, 1e-5) if level < 1.0 else (epsilon, epsilon)
 
     value = quantile(problem.level)[0 if discrete(mechanism) else 1]
-    first = max(1, laws.shape[0] // SHARE)
-    near = row_tails(laws[:first], mechanism, epsilon, prior.mean, _below(value))
-    tested = laws[first:] if laws.shape[0] > 1 else laws
+    first = max(1, others.shape[0] // SHARE)
+    near = row_tails(others[:first], mechanism, epsilon, prior.mean, _below(value))
+    tested = others[first:] if others.shape[0] > 1 else others
     variance = (float(np.square(near - near.mean()).sum()) + 0.25 / (first + 1.0)) / (first + 1.0)
     stake = math.sqrt(2.0 * needed / (len(tested) * variance))
     margin = math.sqrt(2.0 * needed * variance / len(tested))
@@ -92,7 +92,7 @@ def _search(excess: Callable[[float], float], start: float, value: float, sure: 
     """Return the largest threshold found at which a decreasing function is at least 0.
 
     Args:
-        excess: Wealth beyond what is needed, as a logarithm.
+        excess: Wealth beyond the needed one, as a logarithm.
         start: Threshold at which it is about 0.
         value: Threshold at which it is negative; then thresholds at growing distances follow.
         sure: Threshold that needs no test.
