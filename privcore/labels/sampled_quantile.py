@@ -54,18 +54,21 @@ def sampled_quantile(
     mechanism, epsilon, prior = problem.mechanism, problem.label_epsilon, problem.distribution
     allowed = 1.0 - problem.level
     needed = -math.log(0.5 * (1.0 - confidence)) * (1.0 + BETTED_WEALTH) + BETTED_WEALTH
-    most = SORTED if discrete(mechanism) else SEARCHED
-    pilot = others[: max(1, min(others.shape[0], most // others.shape[1]))]
-    law = RatioLaw.of(mechanism, epsilon, prior, [(np.full(len(pilot), 1.0 / len(pilot)), pilot)])
+    shown = 0 if discrete(mechanism) else 1
 
-    def quantile(level: float) -> tuple[float, float]:
-        return ratio_quantile(law, level, 1e-5) if level < 1.0 else (epsilon, epsilon)
+    def law_of(rows: Array) -> RatioLaw:
+        rows = rows[: max(1, (SEARCHED if shown else SORTED) // rows.shape[1])]
+        equal = np.full(len(rows), 1.0 / len(rows))
+        return RatioLaw.of(mechanism, epsilon, prior, [(equal, rows)])
 
-    value = quantile(problem.level)[0 if discrete(mechanism) else 1]
-    first = max(1, others.shape[0] // SHARE)
-    near = row_tails(others[:first], mechanism, epsilon, prior.mean, _below(value))
-    tested = others[first:] if others.shape[0] > 1 else others
-    variance = (float(np.square(near - near.mean()).sum()) + 0.25 / (first + 1.0)) / (first + 1.0)
+    def quantile(law: RatioLaw, level: float, end: int = shown) -> float:
+        return ratio_quantile(law, max(1e-9, level), 1e-5)[end] if level < 1.0 else epsilon
+
+    # The stake depends on the first bags alone; the thresholds may depend on all.
+    first, tested = np.split(others, [max(1, others.shape[0] // SHARE)])
+    near = _below(quantile(law_of(first), problem.level))
+    tails = row_tails(first, mechanism, epsilon, prior.mean, near)
+    variance = (float(np.square(tails - tails.mean()).sum()) + 0.25 / (len(first) + 1.0)) / (len(first) + 1.0)
     stake = math.sqrt(2.0 * needed / (len(tested) * variance))
     margin = math.sqrt(2.0 * needed * variance / len(tested))
 
@@ -78,7 +81,9 @@ def sampled_quantile(
         least = min(stake, _MOST_SHARE / problem.level)
         return log_wealth(1.0 - tails, least, problem.level) - needed
 
-    start, stop = quantile(max(1e-9, problem.level - margin))[0], quantile(problem.level + margin)[1]
+    law = law_of(others)
+    value = quantile(law, problem.level)
+    start, stop = quantile(law, problem.level - margin, 0), quantile(law, problem.level + margin, 1)
     low = _search(above, _below(start), _below(value), 0.0, _SLACK * needed)
     high = epsilon
     if stop < epsilon:
