@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from flows.answers.show import kind_of
+from flows.answers.show import kind_of, origin_text
 from flows.answers.sourced import Sourced
 from flows.printing import LEFT, html_table, listed, rounded_down, rounded_up
 from privcore import Bracket, LimitError, PrivsweepError, Problem, Status
@@ -26,6 +26,7 @@ class Enclosure:
         source: Origin of the answer in words: the store, the shipped table, or a computation.
         problem: The problem with all its parameters.
         notes: Sentences about the way the question was read, such as the rounding of steps.
+        imported: Lookup tables from which an end was imported; it was not recomputed here.
     """
 
     quantity: str
@@ -38,6 +39,7 @@ class Enclosure:
     source: str
     problem: Problem = field(repr=False)
     notes: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -99,7 +101,8 @@ class Comparison(Mapping[str, Enclosure]):
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
         for name, one in self._found.items():
-            yield name, f"[{rounded_down(one.lower)}, {rounded_up(one.upper)}]", methods_of(one)
+            origin = f" ({origin_text(one.imported)})" if one.imported else ""
+            yield name, f"[{rounded_down(one.lower)}, {rounded_up(one.upper)}]{origin}", methods_of(one)
         for name, reason in self.missing.items():
             yield name, reason, ""
 
@@ -141,4 +144,5 @@ def from_bracket(problem: Problem, bracket: Bracket, source: str, notes: Iterabl
         source=source,
         problem=problem,
         notes=(*notes, f"assumed: {assumed}") if assumed else tuple(notes),
+        imported=bracket.imported,
     )

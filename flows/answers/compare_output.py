@@ -89,6 +89,7 @@ def _content(row: SchemeRow) -> dict[str, Any]:
         "source": source,
         "lower_source": source,
         "upper_source": source,
+        **({"imported": list(bracket.imported)} if bracket and bracket.imported else {}),
         "notes": list(row.notes),
     }
 

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from flows.answers.show import NOT_RECOMPUTED, Aside, bracket_text, tables_text
+from flows.answers.show import Aside, bracket_text, origin_text
 from privcore import Bracket, Problem
 from storage import QueryError, Store
 from storage.marks import IMPORTED
@@ -38,9 +38,8 @@ class Intervals:
         several = self.count > 1
         text = f"{self.count} stored interval{'s' * several} with a confidence below 1 "
         text += f"{'are' if several else 'is'} left out; the narrowest: "
-        imported = self.narrowest.imported
-        origin = f", {NOT_RECOMPUTED}{tables_text(imported)}" if imported else ""
-        text += f"{bracket_text(self.problem, self.narrowest)} ({self.narrowest.lower_by}{origin})"
+        origin = ", ".join(filter(None, (self.narrowest.lower_by, origin_text(self.narrowest.imported))))
+        text += f"{bracket_text(self.problem, self.narrowest)} ({origin})"
         return f"{text}; to print them: `{self.command}`"
 
     def aside(self) -> Aside:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.compare import Answering, problems
-from flows.answers.show import Aside
+from flows.answers.show import Aside, origin_text
 from flows.answers.sourced import Sourced
 from flows.printing import filled, rounded_down, rounded_up
 
@@ -74,7 +74,9 @@ def _others(answers: Mapping[str, Sourced | None]) -> str:
 def _ends(answer: Sourced | None) -> str:
     if answer is None or not answer.ok:
         return "unknown"
-    return f"[{rounded_down(answer.bracket.lower)}, {rounded_up(answer.bracket.upper)}]"
+    origin = origin_text(answer.imported)
+    ends = f"[{rounded_down(answer.bracket.lower)}, {rounded_up(answer.bracket.upper)}]"
+    return f"{ends} ({origin})" if origin else ends
 
 
 def _content(answer: Sourced | None) -> dict[str, Any] | None:
@@ -86,4 +88,5 @@ def _content(answer: Sourced | None) -> dict[str, Any] | None:
         "status": answer.status,
         "lower": answer.bracket.lower,
         "upper": answer.bracket.upper,
+        **({"imported": list(answer.imported)} if answer.imported else {}),
     }

@@ -148,6 +148,11 @@ def tables_text(imported: Sequence[str]) -> str:
     return f", from the lookup table {' and '.join(imported)}" if imported else ""
 
 
+def origin_text(imported: Sequence[str]) -> str:
+    """Return the clause that an end of a bracket was imported, and from where, or ""."""
+    return f"{NOT_RECOMPUTED}{tables_text(imported)}" if imported else ""
+
+
 def show_conditions(problem: Problem) -> None:
     """Print the neighbouring relation of a problem without a field for it, and an assumption behind it."""
     for name, text in condition_lines(problem):

@@ -1,5 +1,6 @@
 """The lookup table of a sweep: one line for each problem, with the best bounds that are stored."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,8 +84,14 @@ def sweep_named(name: str, store: Store) -> Sweep | None:
     raise unknown("problem or sweep", name, [*problems, *ran, *embedded_names()])
 
 
-def show_sweep(sweep: Sweep, store: Store, json: bool) -> None:
+def show_sweep(sweep: Sweep, store: Store, option: str | None, json: bool) -> None:
     """Print the table of a sweep.
+
+    Args:
+        sweep: The sweep.
+        store: The store.
+        option: Name of the store for other commands, or None for the default.
+        json: Whether to print JSON.
 
     Raises:
         UncoveredError: No point of the sweep is stored.
@@ -99,7 +106,7 @@ def show_sweep(sweep: Sweep, store: Store, json: bool) -> None:
         return
     for k, kind in enumerate(dict.fromkeys(type(line.problem) for line in lines)):
         say("\n" if k else "", end="")
-        _show_kind(sweep, kind, [line for line in lines if type(line.problem) is kind])
+        _show_kind(sweep, kind, [line for line in lines if type(line.problem) is kind], option)
 
 
 def sweep_lines(sweep: Sweep, store: Store) -> list[Line]:
@@ -178,7 +185,7 @@ def _line_content(line: Line) -> dict[str, Any]:
     }
 
 
-def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None:
+def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line], option: str | None) -> None:
     """Print the lines of one kind of problem; fields that are equal in all lines go into the title."""
     columns = {name: [exactly(line.problem.as_fields()[name]) for line in lines] for name in kind.parameters}
     methods = [line.method for line in lines]
@@ -205,11 +212,12 @@ def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line]) -> None
         several = "1 problem are" if len(imported) == 1 else f"{len(imported)} problems are"
         say(f"imported   bounds of {several} {NOT_RECOMPUTED}; the column names their lookup table")
     if doubtful := sum(line.intervals > 0 for line in lines):
-        query = f"from {view_name(kind.name)} where confidence < 1"
+        query = f'"from {view_name(kind.name)} where confidence < 1"'
+        query += "" if option is None else f" --store {shlex.quote(option)}"
         several = "1 problem has" if doubtful == 1 else f"{doubtful} problems have"
         say(
             f"intervals  {several} stored intervals with a confidence below 1, which are left out; to print "
-            f'them: `privsweep sql "{query}"`'
+            f"them: `privsweep sql {query}`"
         )
     different = {tuple(conditions(line.problem).items()): line.problem for line in lines}
     for problem in list(different.values())[:MOST_CONDITIONS]:

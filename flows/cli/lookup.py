@@ -66,13 +66,13 @@ def lookup(  # noqa: PLR0913  the options of a command are its arguments
     if keep and not compute:
         raise DomainError("Expected --compute with --keep.")
     with reading(store, allow_degraded=allow_degraded) as opened:
+        named = None if store == DEFAULT_STORE else opened.name
         if not fields and (sweep := sweep_named(name, opened)) is not None:
             if explain or compute:
                 option = "--explain" if explain else "--compute"
                 raise DomainError(f"Expected a problem with its fields for {option}, got a sweep.")
-            return show_sweep(sweep, opened, json)
+            return show_sweep(sweep, opened, named, json)
         problem = from_sizes(find_problem(name), fields_from(fields or []))
-        named = None if store == DEFAULT_STORE else opened.name
         if compute:
             with waiting(f"computing {problem.name}"):
                 within = partial(computed, limit_seconds=limit_seconds)

@@ -52,7 +52,7 @@ def sampled_quantile(
         stake; the inversion is ours.
     """
     mechanism, epsilon, prior = problem.mechanism, problem.label_epsilon, problem.distribution
-    allowed = 1.0 - problem.level
+    level, allowed = problem.level, 1.0 - problem.level
     needed = -math.log(0.5 * (1.0 - confidence)) * (1.0 + BETTED_WEALTH) + BETTED_WEALTH
     shown = 0 if discrete(mechanism) else 1
 
@@ -61,29 +61,36 @@ def sampled_quantile(
         equal = np.full(len(rows), 1.0 / len(rows))
         return RatioLaw.of(mechanism, epsilon, prior, [(equal, rows)])
 
-    def quantile(law: RatioLaw, level: float, end: int = shown) -> float:
-        return ratio_quantile(law, max(1e-9, level), 1e-5)[end] if level < 1.0 else epsilon
+    def quantile(law: RatioLaw, of: float, end: int = shown) -> float:
+        return ratio_quantile(law, max(1e-9, of), 1e-5)[end] if of < 1.0 else epsilon
 
-    # The stake depends on the first bags alone; the thresholds may depend on all.
+    # The stakes depend on the first bags alone; the thresholds may depend on all.
     first, tested = np.split(others, [max(1, others.shape[0] // SHARE)])
-    near = _below(quantile(law_of(first), problem.level))
-    tails = row_tails(first, mechanism, epsilon, prior.mean, near)
-    variance = (float(np.square(tails - tails.mean()).sum()) + 0.25 / (len(first) + 1.0)) / (len(first) + 1.0)
-    stake = math.sqrt(2.0 * needed / (len(tested) * variance))
-    margin = math.sqrt(2.0 * needed * variance / len(tested))
+    known = law_of(first)
+
+    def variance(x: float) -> float:
+        tails = row_tails(first, mechanism, epsilon, prior.mean, x)
+        return (float(np.square(tails - tails.mean()).sum()) + 0.25 / (len(first) + 1.0)) / (len(first) + 1.0)
+
+    def margin(chosen: float) -> float:
+        return math.sqrt(2.0 * needed * chosen / len(tested))
+
+    # On either side of an atom the variances differ, and near its boundary the next atom counts.
+    down, up = variance(_below(quantile(known, level))), variance(_beyond(quantile(known, level)))
+    down = max(down, variance(_below(quantile(known, level - margin(down), 0))))
+    up = max(up, variance(_beyond(quantile(known, level + margin(up), 1))))
 
     def above(x: float) -> float:
         tails = row_tail_end(tested, mechanism, epsilon, prior, x, upper=False)
-        return log_wealth(tails, min(stake, _MOST_SHARE / allowed), allowed) - needed
+        return log_wealth(tails, min(margin(down) / down, _MOST_SHARE / allowed), allowed) - needed
 
     def below(x: float) -> float:
         tails = row_tail_end(tested, mechanism, epsilon, prior, x, upper=True)
-        least = min(stake, _MOST_SHARE / problem.level)
-        return log_wealth(1.0 - tails, least, problem.level) - needed
+        return log_wealth(1.0 - tails, min(margin(up) / up, _MOST_SHARE / level), level) - needed
 
     law = law_of(others)
-    value = quantile(law, problem.level)
-    start, stop = quantile(law, problem.level - margin, 0), quantile(law, problem.level + margin, 1)
+    value = quantile(law, level)
+    start, stop = quantile(law, level - margin(down), 0), quantile(law, level + margin(up), 1)
     low = _search(above, _below(start), _below(value), 0.0, _SLACK * needed)
     high = epsilon
     if stop < epsilon:

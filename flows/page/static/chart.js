@@ -1,5 +1,6 @@
 // The chart: the bracket as a band over one field, all others as in the question, which is marked.
 
+import { assumedIn } from "./answer.js";
 import { fill, html, svg } from "./dom.js";
 import { fits, reach, stored, unstored } from "./hull.js";
 import { agreed } from "./lookup.js";
@@ -124,7 +125,7 @@ export function drawChart(table, question, found, field, computed = []) {
     return;
   }
   const imported = shown.some((each) => each.imported?.length);
-  const proved = imported ? "implied" : "proved";
+  const proved = imported || assumedIn({ table, question }) ? "implied" : "proved";
   const light = field.trend === 0 ? `Light bars: ${proved} by other fields.` : `Bands: ${proved} by monotonicity.`;
   const origin = imported ? " Some were imported from a lookup table, and not recomputed here." : "";
   const legend = `Bars: stored. ${light}${origin} ${mine ? "Circle: your question." : "Your question has no place here."}${open} At ${fixed}.`;

@@ -102,6 +102,11 @@ def test_the_table_of_a_sweep_counts_the_problems_with_intervals_alone(privsweep
     assert len(privsweep.json) == 2
     assert privsweep("lookup", "bags.toml", "--json") == 0
     assert [line.get("intervals", 0) for line in privsweep.json["problems"]] == [2, 0]
+    Path("store").rename("other")
+    assert privsweep("lookup", "bags.toml", "--store", "other") == 0
+    command = shlex.split(privsweep.out.split("`")[1])
+    assert privsweep(*command[1:], "--json") == 0
+    assert len(privsweep.json) == 2
 
 
 def test_without_intervals_a_lookup_has_no_such_line(privsweep: Command) -> None:

@@ -10,9 +10,10 @@ from flows.figures.stored import Stored
 from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import Answer, find, find_problem
+from privsweep import compare
 from storage import open_store
 from storage.located import located
-from storage.lookup_table import lookup_table
+from storage.lookup_table import LookupTable, lookup_table
 from storage.table_import import import_lookup_table
 from tests.flows.small_store import Command
 from tests.storage.made_up import Claims, epsilon, put, row
@@ -139,3 +140,51 @@ def test_every_way_to_read_imported_rows_ends_with_a_note(
         whole = query.replace("select (", "select unnest(").replace(").lower", ")")
         assert privsweep("sql", whole, "--json", "--store", tmp_path / "store") == 0
         assert privsweep.json[0]["imported"] == table.version
+
+
+@pytest.fixture
+def poisson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LookupTable:
+    """A table with a false bracket for Poisson sampling, imported into the store of the working folder."""
+    fields = {"sigma": 1, "steps": 1000, "delta": 1e-5, "sampling_probability": 0.001}
+    problem = find_problem("poisson-epsilon").from_fields(fields)
+    put(
+        tmp_path / "author",
+        row(problem, Answer.enclosure(0.01, 0.01002), method=find("poisson.certified")()),
+    )
+    with open_store(tmp_path / "author") as author:
+        table = lookup_table(author)
+    import_lookup_table(table, located(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+    return table
+
+
+RUN = ("--sigma", "1", "--steps", "1000", "--delta", "1e-5")
+
+
+def test_other_samplers_and_the_privacy_statement_name_the_table_of_an_imported_bracket(
+    capsys: pytest.CaptureFixture[str], poisson: LookupTable
+) -> None:
+    privsweep = Command(capsys)
+    told = f"(imported and not recomputed, from the lookup table {poisson.version})"
+    for option in ((), ("--statement", "text")):
+        assert privsweep("epsilon", *RUN, *option) == 0
+        text = re.sub(r"\s+", " ", privsweep.out)
+        assert f"with Poisson sampling [0.01, 0.01002] {told}" in text, option
+    assert privsweep("epsilon", *RUN, "--json") == 0
+    others = privsweep.json["sampling"]["others"]
+    assert others["poisson"]["imported"] == [poisson.version]
+    assert "imported" not in others["shuffling"]
+
+
+def test_a_comparison_in_json_and_in_python_names_the_table_of_an_imported_bracket(
+    capsys: pytest.CaptureFixture[str], poisson: LookupTable
+) -> None:
+    privsweep = Command(capsys)
+    assert privsweep("compare", *RUN, "--json") == 0
+    rows = {each["sampling"]: each for each in privsweep.json["rows"]}
+    assert rows["poisson"]["imported"] == [poisson.version]
+    assert "imported" not in rows["allocation"]
+    compared = compare(sigma=1, steps=1000, delta=1e-5)
+    (line,) = (line for line in repr(compared).splitlines() if line.startswith("poisson"))
+    assert f"imported and not recomputed, from the lookup table {poisson.version}" in line
+    assert compared["poisson"].imported == (poisson.version,)

@@ -70,7 +70,16 @@ def test_the_interval_misses_the_quantile_at_most_as_often_as_its_confidence_all
 
 
 @pytest.mark.parametrize(
-    ("prior", "bag_size", "level"), [("0.3", 8, 0.9), ("two-point(0.2,0.6,0.3)", 8, 0.9), ("0.5", 3, 0.2)]
+    ("prior", "bag_size", "level"),
+    [
+        ("0.3", 8, 0.9),
+        ("two-point(0.2,0.6,0.3)", 8, 0.9),
+        ("0.5", 3, 0.2),
+        ("two-point(0.0005,0.52,0.13)", 3, 0.1),
+        ("two-point(0.2,0.29,0.61)", 2, 0.1),
+        ("two-point(0.2,0.68,0.35)", 2, 0.02),
+        ("two-point(0.00633,0.423,0.449)", 3, 0.1),
+    ],
 )
 def test_of_ratios_with_an_atom_at_the_quantile_the_interval_is_the_atom(
     prior: str, bag_size: int, level: float
