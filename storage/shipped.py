@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from storage.lookup_table import LookupTable
 
 VARIABLE = "PRIVSWEEP_TABLE"
-"""Environment variable with the path of another lookup table, or `none`."""
+"""Environment variable with the path of another lookup table, whose rows count as imported, or `none`."""
 
 FOLDER = Path(__file__).parent / "table"
 """Folder of the package with the table, `lookup-<version>.parquet`."""
@@ -60,7 +60,7 @@ def shipped_store() -> Store | None:
         The store; None if there is no table, or the cache cannot be written.
 
     Raises:
-        StoreError: The table is damaged.
+        StoreError: The table is damaged, or a row of the table that the user named is refused.
     """
     path = shipped_file()
     if path is None:
@@ -71,8 +71,9 @@ def shipped_store() -> Store | None:
 @cache
 def _opened(path: Path, version: str, _cache: str) -> Store | None:
     """Return the store of a table, once for each process."""
+    trusted = path.parent == FOLDER  # as a part of the release; another table is marked as imported
     try:
-        folder = cache_folder() / f"table-{version}"
+        folder = cache_folder() / f"{'table' if trusted else 'named'}-{version}"
     except StoreError:  # the user has no home
         return None
     if not folder.exists():
@@ -80,21 +81,23 @@ def _opened(path: Path, version: str, _cache: str) -> Store | None:
 
         table = read_lookup_table(path)  # compares all rows with the version
         try:
-            _make(table, folder)
-        except (OSError, StoreError):  # the disk is full or read-only, or another process was faster
+            _make(table, folder, checked=not trusted)
+        except (OSError, StoreError) as error:  # the disk is full or read-only, or another process was faster
             if not folder.exists():
+                if isinstance(error, StoreError) and not trusted:
+                    raise
                 return None
     return open_store(folder)
 
 
-def _make(table: "LookupTable", folder: Path) -> None:
+def _make(table: "LookupTable", folder: Path, *, checked: bool) -> None:
     """Import a table into a new store, which gets its name when it is complete."""
     from storage.table_import import import_lookup_table
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".table-", suffix=".tmp", dir=folder.parent) as scratch:
         root = Path(scratch) / "store"
-        import_lookup_table(table, located(root), checked=False)
+        import_lookup_table(table, located(root), checked=checked)
         root.rename(folder)
     with open_store(folder) as store:
         store.sql("select 1")  # builds the snapshot, which is recorded with its path

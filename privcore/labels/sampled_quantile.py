@@ -21,9 +21,9 @@ _APART = 1e-9
 """Distance of a threshold from a ratio, relative and absolute, far above the rounding of the ratio."""
 _ALL = 1e4
 """Threshold that infinite ratios alone exceed, since finite ones are below 1000."""
-_MOST_TESTS, _SLACK = 16, 0.1
+_MOST_TESTS, _SLACK = 24, 0.1
 """Most tests of one end, and the excess of wealth at which they stop, as a share of the needed wealth."""
-_GROWTH = 8.0
+_GROWTH, _INNER = 8.0, 0.05
 _MOST_SHARE = 0.9
 
 
@@ -122,7 +122,8 @@ def _search(excess: Callable[[float], float], start: float, value: float, sure: 
             break
         if passed[1] < math.inf and failed[0] < math.inf:
             share = (passed[1] - 0.5 * slack) / (passed[1] - failed[1])
-            x = passed[0] + min(max(share, 0.05), 0.95) * (failed[0] - passed[0])
+            share = share if _INNER <= share <= 1.0 - _INNER else 0.5  # at a jump, for example
+            x = passed[0] + share * (failed[0] - passed[0])
         else:
             step = max(step, least)
             x = passed[0] + step if passed[1] < math.inf else max(sure, failed[0] - step)

@@ -1,8 +1,10 @@
 """Imported brackets that nobody recomputed: no table, report, figure or query calls them proved."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from flows.cli.app import run
@@ -13,7 +15,7 @@ from privcore import Answer, find, find_problem
 from privsweep import compare
 from storage import open_store
 from storage.located import located
-from storage.lookup_table import LookupTable, lookup_table
+from storage.lookup_table import LookupTable, lookup_table, write_lookup_table
 from storage.table_import import import_lookup_table
 from tests.flows.small_store import Command
 from tests.storage.made_up import Claims, epsilon, put, row
@@ -188,3 +190,27 @@ def test_a_comparison_in_json_and_in_python_names_the_table_of_an_imported_brack
     (line,) = (line for line in repr(compared).splitlines() if line.startswith("poisson"))
     assert f"imported and not recomputed, from the lookup table {poisson.version}" in line
     assert compared["poisson"].imported == (poisson.version,)
+
+
+def test_a_table_that_a_variable_names_counts_as_imported(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "author", row(epsilon(sigma=1.0), Answer.enclosure(0.5, 0.50001)))
+    with open_store(tmp_path / "author") as author:
+        table = lookup_table(author)
+    write_lookup_table(table, tmp_path / "t.parquet")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVSWEEP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PRIVSWEEP_TABLE", str(tmp_path / "t.parquet"))
+    privsweep = Command(capsys)
+    assert privsweep("lookup", "unamplified-epsilon", "sigma=1", "delta=1e-5", "--json") == 0
+    assert privsweep.json["kind"] == "enclosure, imported and not recomputed"
+    assert privsweep.json["imported"] == [table.version]
+    unknown = pa.array(["oracle.unknown"]).cast(table.rows.schema.field("method").type)
+    place = table.rows.column_names.index("method")
+    rows = table.rows.set_column(place, table.rows.schema.field(place), unknown)
+    write_lookup_table(replace(table, rows=rows), tmp_path / "forged.parquet")
+    monkeypatch.setenv("PRIVSWEEP_TABLE", str(tmp_path / "forged.parquet"))
+    monkeypatch.setenv("PRIVSWEEP_CACHE", str(tmp_path / "other_cache"))
+    assert privsweep("lookup", "unamplified-epsilon", "sigma=1", "delta=1e-5") == 2
+    assert "oracle.unknown" in privsweep.err
