@@ -21,7 +21,7 @@ _APART = 1e-9
 """Distance of a threshold from a ratio, relative and absolute, far above the rounding of the ratio."""
 _ALL = 1e4
 """Threshold that infinite ratios alone exceed, since finite ones are below 1000."""
-_MOST_TESTS, _SLACK = 24, 0.1
+_MOST_TESTS, _EXCESS = 24, 0.1
 """Most tests of one end, and the excess of wealth at which they stop, as a share of the needed wealth."""
 _GROWTH, _INNER = 8.0, 0.05
 _MOST_SHARE = 0.9
@@ -91,10 +91,10 @@ def sampled_quantile(
     law = law_of(others)
     value = quantile(law, level)
     start, stop = quantile(law, level - margin(down), 0), quantile(law, level + margin(up), 1)
-    low = _search(above, _below(start), _below(value), 0.0, _SLACK * needed)
+    low = _search(above, _below(start), _below(value), 0.0, _EXCESS * needed)
     high = epsilon
     if stop < epsilon:
-        high = -_search(lambda x: below(-x), -_beyond(stop), -_beyond(value), -epsilon, _SLACK * needed)
+        high = -_search(lambda x: below(-x), -_beyond(stop), -_beyond(value), -epsilon, _EXCESS * needed)
     low, high = math.inf if low >= _ALL else low, min(epsilon, high)
     low = min(low, high)
     return low, min(max(value, low), high), high
