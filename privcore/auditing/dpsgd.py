@@ -65,7 +65,7 @@ class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
 
 
 def no_inclusion(problem: AuditDpsgdEpsilon) -> str | None:
-    """Return why the trade-off functions do not apply to the guesses, or None."""
+    """Return the reason that the trade-off functions do not apply to the guesses, or None."""
     if problem.alternatives != 2:
         return "The trade-off function is for guesses of inclusion only (alternatives=2)."
     return None

@@ -12,11 +12,11 @@ from privcore.labels.rows import discrete
 from privcore.numerics.betting import log_wealth
 from privcore.numerics.rounding import BETTED_WEALTH
 
-SHARE = 20
-"""The stakes are chosen from the bags divided by this number."""
-SORTED, SEARCHED = 2**21, 2**17
-"""Largest number of outputs in which the quantile is found: where they are sorted, and with Laplace noise."""
+SEARCHED = 2**17
+"""Largest number of outputs in which the quantile is found with Laplace noise, where a search is slow."""
 
+_SORTED = 2**21  # outputs that are sorted, without Laplace noise
+_SHARE = 20  # 5 % of the bags choose the stakes
 _APART = 1e-9
 """Distance of a threshold from a ratio, relative and absolute, far above the rounding of the ratio."""
 _ALL = 1e4
@@ -24,7 +24,7 @@ _ALL = 1e4
 _MOST_TESTS, _EXCESS = 24, 0.1
 """Most tests of one end, and the excess of wealth at which they stop, as a share of the needed wealth."""
 _GROWTH, _INNER = 8.0, 0.05
-_MOST_SHARE = 0.9
+"""Growth of steps, and share of an interval from its ends within which a secant is not trusted."""
 
 
 def sampled_quantile(
@@ -52,12 +52,12 @@ def sampled_quantile(
         stake; the inversion is ours.
     """
     mechanism, epsilon, prior = problem.mechanism, problem.label_epsilon, problem.distribution
-    level, allowed = problem.level, 1.0 - problem.level
+    level, allowed = problem.level, math.nextafter(1.0 - problem.level, 1.0)
     needed = -math.log(0.5 * (1.0 - confidence)) * (1.0 + BETTED_WEALTH) + BETTED_WEALTH
     shown = 0 if discrete(mechanism) else 1
 
     def law_of(rows: Array) -> RatioLaw:
-        rows = rows[: max(1, (SEARCHED if shown else SORTED) // rows.shape[1])]
+        rows = rows[: max(1, (SEARCHED if shown else _SORTED) // rows.shape[1])]
         equal = np.full(len(rows), 1.0 / len(rows))
         return RatioLaw.of(mechanism, epsilon, prior, [(equal, rows)])
 
@@ -65,7 +65,7 @@ def sampled_quantile(
         return ratio_quantile(law, max(1e-9, of), 1e-5)[end] if of < 1.0 else epsilon
 
     # The stakes depend on the first bags alone; the thresholds may depend on all.
-    first, tested = np.split(others, [max(1, others.shape[0] // SHARE)])
+    first, tested = np.split(others, [max(1, others.shape[0] // _SHARE)])
     known = law_of(first)
 
     def variance(x: float) -> float:
@@ -82,11 +82,11 @@ def sampled_quantile(
 
     def above(x: float) -> float:
         tails = row_tail_end(tested, mechanism, epsilon, prior, x, upper=False)
-        return log_wealth(tails, min(margin(down) / down, _MOST_SHARE / allowed), allowed) - needed
+        return log_wealth(tails, margin(down) / down, allowed) - needed
 
     def below(x: float) -> float:
         tails = row_tail_end(tested, mechanism, epsilon, prior, x, upper=True)
-        return log_wealth(1.0 - tails, min(margin(up) / up, _MOST_SHARE / level), level) - needed
+        return log_wealth(1.0 - tails, margin(up) / up, level) - needed
 
     law = law_of(others)
     value = quantile(law, level)

@@ -46,10 +46,7 @@ def betting_lower(samples: Array, error: float) -> float:
     stakes = _stakes(samples, needed)
 
     def refuted(mean: float) -> bool:
-        wealth = sum(
-            log_wealth(samples[start:stop], min(stake, _MOST_SHARE / mean), mean)
-            for start, stop, stake in stakes
-        )
+        wealth = sum(log_wealth(samples[start:stop], stake, mean) for start, stop, stake in stakes)
         return wealth >= needed * (1.0 + BETTED_WEALTH) + BETTED_WEALTH
 
     if not refuted(_LEAST):
@@ -85,5 +82,5 @@ def _stakes(samples: Array, needed: float) -> list[tuple[int, int, float]]:
 
 
 def log_wealth(samples: Array, stake: float, mean: float) -> float:
-    """Return the logarithm of the wealth after bets with one stake below 1 / mean."""
-    return float(np.log1p(stake * (samples - mean)).sum())
+    """Return the logarithm of the wealth after bets with one stake; no bet risks more than a share of it."""
+    return float(np.log1p(min(stake, _MOST_SHARE / mean) * (samples - mean)).sum())
