@@ -9,7 +9,7 @@ from flows.printing import as_text, exactly, html_table
 from storage import open_store
 from storage.frames import converter
 from storage.located import located
-from storage.shipped import shipped_store, shipped_version
+from storage.shipped import described, shipped_store, shipped_version
 
 SHOWN = 50
 """Rows that `print` and a notebook show."""
@@ -86,7 +86,7 @@ def sql(query: str, store: str | Path = "store", *, limit_seconds: float = 60.0)
         True
     """
     if located(store).is_empty() and (shipped := shipped_store()) is not None:
-        opened, source = shipped, f"the shipped table {shipped_version()}"
+        opened, source = shipped, f"the {described(shipped_version())}"
     else:
         opened, source = open_store(store), f"the store {store}"
     with opened:

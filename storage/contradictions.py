@@ -1,6 +1,6 @@
 """Contradictions between stored answers: to one point, or of two methods to one problem."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import duckdb
 
@@ -61,12 +61,28 @@ def contradictions(
     disjoint = connection.execute(
         f"""
         select problem_id, arg_max(method, lower)::varchar, max(lower), arg_max(part, lower),
-            arg_min(method, upper)::varchar, min(upper), arg_min(part, upper)
+            arg_max({IMPORTED}, lower), arg_min(method, upper)::varchar, min(upper), arg_min(part, upper),
+            arg_min({IMPORTED}, upper)
         from answers where {rigorous()} and lower <= upper group by problem_id
         having max(lower) > min(upper) and count(distinct point_id) > 1 order by problem_id
         """
     ).fetchall()
-    for problem, low, lower, below, high, upper, above in disjoint:
-        detail = f"For problem {problem}, {low} proves at least {lower!r} in {shown(below)}"
-        detail += f", but {high} at most {upper!r} in {shown(above)}"
-        yield below, f"{detail}; `privsweep verify --recompute all` finds which of them is wrong."
+    for problem, low, lower, below, theirs, high, upper, above, other in disjoint:
+        detail = f"For problem {problem}, {low} has at least {lower!r} in {shown(below)}{_imported(theirs)}"
+        detail += f", but {high} at most {upper!r} in {shown(above)}{_imported(other)}"
+        yield below, f"{detail}; {remedy((theirs, other))}."
+
+
+def remedy(sources: Iterable[str]) -> str:
+    """Return the command that resolves a contradiction.
+
+    Args:
+        sources: Lookup tables from which the rows were imported; an empty text for an own row.
+    """
+    known = sorted(set(filter(None, sources)))
+    removals = [f"`privsweep table remove {source}` takes that import back" for source in known]
+    return "; ".join(removals) or "`privsweep verify --recompute all` finds which of them is wrong"
+
+
+def _imported(source: str) -> str:
+    return f" (imported from the table {source})" if source else ""

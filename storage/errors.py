@@ -11,6 +11,18 @@ class DamagedError(StoreError):
     """A file of the store contradicts its name or its folder; `repair` moves it to the quarantine."""
 
 
+class ContradictionError(StoreError):
+    """Two stored brackets contradict one another.
+
+    Attributes:
+        said: The contradiction as a predicate, without a remedy.
+    """
+
+    def __init__(self, said: str, remedy: str) -> None:
+        self.said = said
+        super().__init__(f"The store {said}; {remedy}.")
+
+
 class DegradedWarning(UserWarning):
     """A file of the store was left out, so results may lack rows."""
 

@@ -14,7 +14,7 @@ import duckdb
 from privcore.parameter import Value
 from privcore.problem import Problem
 from storage.chords import Chord, Corner, best_chords, neighbours
-from storage.errors import StoreError
+from storage.errors import ContradictionError
 from storage.imported import imported_ends
 from storage.monotone_index import relation
 from storage.views import quoted, quoted_product, view_name
@@ -70,7 +70,7 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
         problem: The question.
 
     Raises:
-        StoreError: Two stored brackets contradict one another, so neither can be trusted.
+        ContradictionError: Two stored brackets contradict one another, so neither can be trusted.
     """
     try:
         (lower, lower_method, lower_from), (upper, upper_method, upper_from), chords = _ends(
@@ -91,10 +91,10 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
             continue
         also |= {f"{end}_also": chord.far[2], f"{end}_also_method": chord.far[1]}
     if lower > upper:
-        raise StoreError(
-            f"The store contradicts itself about {problem.name}: {lower_method} has at least {lower!r} "
-            f"for {lower_from}, but {upper_method} at most {upper!r} for {upper_from}; "
-            f"see the view conflicts{_named(connection, problem, lower_from, upper_from)}."
+        raise ContradictionError(
+            f"contradicts itself about {problem.name}: {lower_method} has at least {lower!r} "
+            f"for {lower_from}, but {upper_method} at most {upper!r} for {upper_from}",
+            f"see the view conflicts{_named(connection, problem, lower_from, upper_from)}",
         )
     exact = fields == lower_from == upper_from
     if not exact and (own := _bracket(connection, problem, f"where {_equal(problem)}", [*fields.values()])):

@@ -1,5 +1,6 @@
 """The shipped lookup table: a Parquet file of the package, opened as a store in the cache of the user."""
 
+import hashlib
 import os
 import re
 import tempfile
@@ -7,9 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privcore.problem import Problem
 from storage.catalog import Store, open_store
-from storage.errors import StoreError
+from storage.errors import ContradictionError, StoreError
 from storage.located import CACHE_VARIABLE, cache_folder, located
+from storage.lookup import Found
 
 if TYPE_CHECKING:
     from storage.lookup_table import LookupTable
@@ -33,21 +36,46 @@ def shipped_file() -> Path | None:
 
 
 def shipped_version() -> str:
-    """Return the version of the shipped table, from the name of its file or else from its rows.
+    """Return the version of the shipped table, or of the table that the user named, from its rows.
 
     Raises:
         StoreError: The file that the user named is not a lookup table.
     """
     path = shipped_file()
-    if path is None:
+    return _version(path, _identity(path)) if path else ""
+
+
+def described(version: str) -> str:
+    """Return the shipped table, or the table that the user named, in words."""
+    return f"shipped table {version}" if _is_shipped() else f"table {version} that {VARIABLE} names"
+
+
+def _is_shipped() -> bool:
+    """Return whether the table is a part of the release; the rows of any other are marked as imported."""
+    path = shipped_file()
+    return path is not None and path.parent == FOLDER
+
+
+def _identity(path: Path) -> str:
+    """Return a text that changes with the file, or "" if it is missing."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
         return ""
-    match = _VERSION.fullmatch(path.name)
-    return match[1] if match else _version_in(path, path.stat().st_mtime_ns if path.exists() else 0)
+    parts = path.absolute(), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 @cache
-def _version_in(path: Path, _changed: int) -> str:
-    """Return the version of a table with any name."""
+def _version(path: Path, identity: str) -> str:
+    """Return the version of a table, once for each process: of a copied table, from the name of the copy."""
+    if path.parent == FOLDER and (match := _VERSION.fullmatch(path.name)):
+        return match[1]
+    try:
+        for copy in cache_folder().glob(f"named-*-{identity}"):
+            return copy.name.removeprefix("named-").removesuffix(f"-{identity}")
+    except StoreError:  # the user has no home
+        pass
     from storage.lookup_table import read_lookup_table  # imports modules that lookups do not need
 
     return read_lookup_table(path).version
@@ -65,15 +93,32 @@ def shipped_store() -> Store | None:
     path = shipped_file()
     if path is None:
         return None
-    return _opened(path, shipped_version(), os.environ.get(CACHE_VARIABLE, ""))
+    return _opened(path, shipped_version(), _identity(path), os.environ.get(CACHE_VARIABLE, ""))
+
+
+def shipped_lookup(problem: Problem) -> Found | None:
+    """Return the bracket of a problem in the shipped table, or in the table that the user named.
+
+    Raises:
+        StoreError: The table is damaged, or a table that the user named contradicts itself.
+    """
+    store = shipped_store()
+    try:
+        return store.lookup(problem) if store is not None else None
+    except ContradictionError as error:
+        if _is_shipped():
+            raise
+        raise StoreError(
+            f"The table that {VARIABLE} names {error.said}; correct the table, or unset {VARIABLE}."
+        ) from error
 
 
 @cache
-def _opened(path: Path, version: str, _cache: str) -> Store | None:
+def _opened(path: Path, version: str, identity: str, _cache: str) -> Store | None:
     """Return the store of a table, once for each process."""
-    trusted = path.parent == FOLDER  # as a part of the release; another table is marked as imported
+    trusted = path.parent == FOLDER
     try:
-        folder = cache_folder() / f"{'table' if trusted else 'named'}-{version}"
+        folder = cache_folder() / (f"table-{version}" if trusted else f"named-{version}-{identity}")
     except StoreError:  # the user has no home
         return None
     if not folder.exists():

@@ -71,6 +71,11 @@ class Verification:
         """Whether all findings are harmless."""
         return all(finding.harmless for finding in self.findings)
 
+    @property
+    def readable(self) -> bool:
+        """Whether every row can be read, although rows may contradict one another."""
+        return all(finding.harmless or finding.kind == CONTRADICTION for finding in self.findings)
+
 
 def verify(place: Folder) -> Verification:
     """Return the findings about a store.

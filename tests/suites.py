@@ -1,12 +1,14 @@
 """Divides the tests into suites: `make test` is a sample, `make test-all` all but soak, `make soak` the rest.
 
-Of a parametrised test, `make test` runs `CASES` cases, or n if the test is marked `sampled(n)`. Of a module
-that is marked `sampled(n)`, it runs n of the tests without a mark of their own. They are drawn by a seed that
-changes with the commit, so that all cases run in the course of some commits. Tests marked `thorough` are left
-to `make test-all`. A file or a test that is named on the command line runs completely.
+Of a parametrised test, `make test` runs `CASES` cases, or n if the test is marked `sampled(n)`. Of a module,
+it runs `TESTS` of the tests without a mark of their own, or n if the module is marked `sampled(n)`. They are
+drawn by a seed that changes with the commit, so that all cases run in the course of some commits. Tests that
+notice a seeded fault always run, others marked `thorough` only in `make test-all`. A file or a test that is
+named on the command line runs completely.
 """
 
 import gc
+import json
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,8 +19,14 @@ from typing import Any, TypeVar
 import pytest
 
 Case = TypeVar("Case")
-CASES = 4
+CASES = 2
 """Cases of a parametrised test in the sample."""
+
+TESTS = 6
+"""Tests of a module in the sample."""
+
+RESULTS = Path(__file__).parent / "mutations" / "results.json"
+"""The tests that notice seeded faults, by suite."""
 
 _whole, _seed = True, ""
 
@@ -76,22 +84,42 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect the tests that are not in the sample."""
     if _whole:
         return
-    groups: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
-    left: list[pytest.Item] = []
+    witnesses = _witnesses()
+    drawn: set[pytest.Item] = set()
+    cases: dict[tuple[str, str, int], list[pytest.Item]] = defaultdict(list)
+    tests: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        test, (node, mark) = item.nodeid.partition("[")[0], _mark(item)
-        if item.get_closest_marker("thorough"):
-            left.append(item)
+        name = item.nodeid.partition("@")[0]  # without the group, which pytest-xdist appends
+        (module, _, test), (node, mark) = name.partition("[")[0].partition("::"), _mark(item)
+        if name in witnesses:
+            drawn.add(item)
+        elif item.get_closest_marker("thorough"):
+            continue
         elif isinstance(node, pytest.Module):
-            groups[node.nodeid, mark.args[0]].append(item)
+            tests[module, mark.args[0]].append(item)
         else:
-            groups[test, mark.args[0] if mark else CASES].append(item)
-    for (_, number), group in groups.items():
-        left += sorted(group, key=lambda item: _draw(item.nodeid))[number:]
-    if left:
+            cases[module, test, mark.args[0] if mark else 0].append(item)
+    for (module, _, number), group in cases.items():
+        if number:
+            drawn.update(_first(group, number))
+        else:
+            tests[module, TESTS] += _first(group, CASES)
+    for (_, number), group in tests.items():
+        drawn.update(_first(group, number))
+    if left := [item for item in items if item not in drawn]:
         config.hook.pytest_deselected(items=left)
-        gone = set(left)
-        items[:] = [item for item in items if item not in gone]
+        items[:] = [item for item in items if item in drawn]
+
+
+def _witnesses() -> set[str]:
+    """Return the tests that notice seeded faults."""
+    found: dict[str, dict[str, str]] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return {test for of in found.values() for test in of.values() if test}
+
+
+def _first(items: list[pytest.Item], number: int) -> list[pytest.Item]:
+    """Return the items that the seed draws."""
+    return sorted(items, key=lambda item: _draw(item.nodeid))[:number]
 
 
 def _mark(item: pytest.Item) -> tuple[Any, Any]:

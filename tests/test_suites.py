@@ -1,5 +1,6 @@
 """The division of the tests into suites: a sample without a path, and every named test."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.suites import CASES
+from tests.suites import CASES, RESULTS, TESTS
 
 MODULES = {
     "test_a.py": """
@@ -39,6 +40,7 @@ def test_case(k): pass
 
 def test_single(): pass
 """,
+    "test_c.py": "".join(f"def test_{k}(): pass\n\n" for k in range(9)),
 }
 
 
@@ -46,13 +48,13 @@ def test_single(): pass
 @pytest.mark.parametrize(
     ("arguments", "number"),
     [
-        ([], CASES + 2 + CASES + 3 + 3),
-        (["--suite", "all"], 20 + 5 + 1 + 9 + 3 + 10),
+        ([], 2 + 3 * CASES + 3 + TESTS),
+        (["--suite", "all"], 20 + 5 + 1 + 9 + 3 + 10 + 9),
         (["test_b.py"], 10),
         (["test_b.py", "--suite", "sample"], 3),
         (["test_a.py::test_expensive"], 1),
         (["-m", "thorough"], 1),
-        (["-k", "test_other"], 3),
+        (["-k", "test_other"], CASES),
     ],
 )
 def test_a_named_test_always_runs_and_the_sample_has_its_size(
@@ -79,3 +81,18 @@ def test_a_named_test_always_runs_and_the_sample_has_its_size(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{number} passed" in done.stdout
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_every_sample_has_the_tests_that_notice_seeded_faults(seed: str, repository: Path) -> None:
+    found = json.loads(RESULTS.read_text(encoding="utf-8"))
+    file = "tests/storage/test_parts.py"
+    noticing = {of["test"] for of in found.values() if of.get("test", "").startswith(f"{file}::")}
+    asked = ["-m", "pytest", "--collect-only", "-q", "--suite", "sample", "--seed", seed, file]
+    done = subprocess.run(
+        [sys.executable, *asked], cwd=repository, capture_output=True, text=True, timeout=120, check=False
+    )
+    collected = {line for line in done.stdout.splitlines() if "::" in line}
+    assert noticing
+    assert noticing <= collected
+    assert len(collected) < TESTS + len(noticing) + 1

@@ -6,7 +6,7 @@ from flows.answers.ask import is_tight
 from flows.answers.sourced import TIGHT, Sourced, from_store
 from privcore import Problem
 from storage import Found, Store
-from storage.shipped import shipped_store, shipped_version
+from storage.shipped import shipped_lookup, shipped_version
 
 
 def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
@@ -26,11 +26,9 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
     own = store.lookup(problem) if store.exists else None
     if own is not None and _is_worth(own, any_width=False):
         return from_store(problem, own)
-    shipped = shipped_store()
-    other = shipped.lookup(problem) if shipped is not None else None
     found = [
         from_store(problem, each, table)
-        for each, table in ((own, ""), (other, shipped_version()))
+        for each, table in ((own, ""), (shipped_lookup(problem), shipped_version()))
         if each is not None and _is_worth(each, any_width)
     ]
     return min(found, key=lambda answer: (answer.bracket.upper, -answer.bracket.lower), default=None)

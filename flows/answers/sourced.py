@@ -8,6 +8,7 @@ from flows.answers.ask import LIMIT_SECONDS, Asked, ask, is_tight
 from flows.printing import listed
 from privcore import Bracket, Direction, Method, Problem
 from storage import Found
+from storage.shipped import described
 
 COMPUTED = "computed"
 TIGHT = 0.01
@@ -82,7 +83,7 @@ def from_store(problem: Problem, found: Found, table: str = "") -> Sourced:
         found: The bracket.
         table: Version of the shipped table, if the bracket is from there; empty for the user's store.
     """
-    place, name = (f"shipped table {table}", "shipped") if table else ("store", "store")
+    place, name = (described(table), "shipped") if table else ("store", "store")
     told, source = f"{place}, exactly this problem", name
     fields = problem.as_fields()
     ends = {"lower": found.lower_from, "upper": found.upper_from}

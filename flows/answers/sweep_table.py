@@ -5,13 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flows.answers.ask import UncoveredError, conditions
+from flows.answers.ask import CONFLICT, UncoveredError, conditions
 from flows.answers.show import NOT_RECOMPUTED, methods_text, show_conditions, width_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from flows.spec.sweep import Sweep, embedded, embedded_names, from_spec, load
 from privcore import PROBLEMS, Bracket, Problem
 from privcore.errors import unknown
 from storage import Store
+from storage.contradictions import remedy
+from storage.errors import ContradictionError
 from storage.schema import problem_id
 from storage.views import view_name
 
@@ -50,6 +52,8 @@ class Line:
     @property
     def method(self) -> str:
         """The methods of the bracket, or the reason why there is none."""
+        if self.bracket.crossed:
+            return f"{methods_text(self.bracket)}, which contradict one another"
         if self.stored:
             return methods_text(self.bracket)
         return "intervals only" if self.intervals else "not stored"
@@ -95,18 +99,26 @@ def show_sweep(sweep: Sweep, store: Store, option: str | None, json: bool) -> No
 
     Raises:
         UncoveredError: No point of the sweep is stored.
+        ContradictionError: After the table is printed: stored brackets contradict one another.
     """
     if not store.exists:
         raise UncoveredError(f"Nothing of sweep {sweep.name} is stored: there is no store at {store.name}.")
     lines = sweep_lines(sweep, store)
+    crossed = [line.bracket for line in lines if line.bracket.crossed]
     if not any(line.stored or line.intervals for line in lines):
         raise UncoveredError(f"Nothing of sweep {sweep.name} is stored in {store.name}.")
     if json:
         say(as_json({"sweep": sweep.name, "problems": [_line_content(line) for line in lines]}))
-        return
-    for k, kind in enumerate(dict.fromkeys(type(line.problem) for line in lines)):
-        say("\n" if k else "", end="")
-        _show_kind(sweep, kind, [line for line in lines if type(line.problem) is kind], option)
+    else:
+        for k, kind in enumerate(dict.fromkeys(type(line.problem) for line in lines)):
+            say("\n" if k else "", end="")
+            _show_kind(sweep, kind, [line for line in lines if type(line.problem) is kind], option)
+    if crossed:
+        several = f"{len(crossed)} problem{'s' * (len(crossed) != 1)}"
+        raise ContradictionError(
+            f"contradicts itself about {several} of sweep {sweep.name}: a lower end is above the upper end",
+            f"see the view conflicts; {remedy(table for each in crossed for table in each.imported)}",
+        )
 
 
 def sweep_lines(sweep: Sweep, store: Store) -> list[Line]:
@@ -178,7 +190,7 @@ def _line_content(line: Line) -> dict[str, Any]:
         "upper": bracket.upper,
         "lower_method": bracket.lower_by or None,
         "upper_method": bracket.upper_by or None,
-        "status": "ok" if line.stored else "missing",
+        "status": CONFLICT if bracket.crossed else "ok" if line.stored else "missing",
         **({"intervals": line.intervals} if line.intervals else {}),
         **({"imported": list(bracket.imported)} if bracket.imported else {}),
         **conditions(line.problem),

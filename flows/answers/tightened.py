@@ -12,7 +12,9 @@ from flows.answers.sourced import Sourced, computed
 from flows.printing import exactly
 from privcore import Bracket, Direction, Point, Problem, intersect, methods_for
 from storage import Found, Row, Store, publish, to_table
+from storage.contradictions import remedy
 from storage.export import write_store_sql
+from storage.shipped import VARIABLE
 
 WIDE = 0.05
 """Relative width above which a stored bracket is computed again."""
@@ -73,10 +75,10 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
 
 def _disputed(bracket: Bracket, stored: Sourced) -> str:
     """Return the sentence about a stored end that contradicts a computed one, with the remedy."""
-    remedies = [f"`privsweep table remove {each}` takes that import back" for each in stored.imported]
-    remedy = "; ".join(remedies) or "`privsweep verify --recompute all` finds wrong rows"
+    named = stored.table and stored.imported
+    resolved = f"correct the table, or unset {VARIABLE}" if named else remedy(stored.imported)
     text = contradiction(bracket, "A stored and a computed end").rstrip(".")
-    return f"{text}; the stored bracket is from: {stored.told}; {remedy}."
+    return f"{text}; the stored bracket is from: {stored.told}; {resolved}."
 
 
 def keep(store: Store, answers: Iterable[Sourced]) -> int:

@@ -52,7 +52,8 @@ def verify(
     draw = new_seed() if seed is None else seed
     with open_store(store) as opened:
         report = opened.examine()
-        again = None if recompute is None or not report.sound else recompute_rows(opened, count, draw, _watch)
+        wanted = recompute is not None and report.readable
+        again = recompute_rows(opened, count, draw, _watch) if wanted else None
     counts = {"parts": report.parts, "rows": report.rows, "bytes": report.bytes, "seconds": report.seconds}
     if json:
         findings = [{**asdict(finding), "harmless": finding.harmless} for finding in report.findings]
@@ -61,7 +62,12 @@ def verify(
     else:
         for finding in report.findings:
             say(f"{finding.kind:<13} {printable(finding.detail)}")
-        verdict = "sound" if report.sound else "not sound; run privsweep repair"
+        wrong = (
+            "not sound; answers contradict one another"
+            if report.readable
+            else "not sound; run privsweep repair"
+        )
+        verdict = "sound" if report.sound else wrong
         say(
             f"{report.parts} parts, {report.rows} rows, {size(report.bytes)} checked "
             f"in {report.seconds:.1f} s: {verdict}"
@@ -70,6 +76,8 @@ def verify(
             if count is not None:
                 say(f"the rows are those of --seed {draw}")
             _show_recomputed(again)
+        elif recompute is not None:
+            say("0 brackets recomputed: run privsweep repair first")
     if not report.sound or (again is not None and again.wrong):
         raise typer.Exit(ExitCode.FAILED)
 

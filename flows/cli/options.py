@@ -73,14 +73,11 @@ def reading_or_shipped(store: Path, *, allow_degraded: bool) -> "Store":
         allow_degraded: As in `reading`.
     """
     from storage.located import located
-    from storage.shipped import shipped_store, shipped_version
+    from storage.shipped import described, shipped_store, shipped_version
 
     if located(store).is_empty() and (shipped := shipped_store()) is not None:
-        version = shipped_version()
-        say(
-            f"privsweep: No store exists at {shown(store)}: using the shipped table {version}.",
-            file=sys.stderr,
-        )
+        table = described(shipped_version())
+        say(f"privsweep: No store exists at {shown(store)}: using the {table}.", file=sys.stderr)
         return shipped
     return reading(store, allow_degraded=allow_degraded, missing_ok=False)
 

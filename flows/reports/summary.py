@@ -57,8 +57,9 @@ def summary(lines: Sequence[Line]) -> Iterator[Block]:
     Args:
         lines: All problems of the sweep with their proved brackets.
     """
-    kinds = dict.fromkeys(type(line.problem) for line in lines if line.stored)
-    known = {kind: [line for line in lines if line.stored and type(line.problem) is kind] for kind in kinds}
+    proved = [line for line in lines if line.stored and not line.bracket.crossed]
+    kinds = dict.fromkeys(type(line.problem) for line in proved)
+    known = {kind: [line for line in proved if type(line.problem) is kind] for kind in kinds}
     typical = {kind: some[_typical(kind, some)] for kind, some in known.items()}
     if not typical:
         return

@@ -10,6 +10,7 @@ from flows.reports.document import TextTable, counted
 from flows.reports.stored import StoredAnswer
 from privcore import Problem
 from privcore.parameter import Value
+from storage.contradictions import remedy
 
 Columns = dict[str, list[str]]
 _IMPORTS = ("lower_import", "upper_import")
@@ -80,7 +81,7 @@ def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Prob
         found: From `conflicts`.
         asked: The problems, by their ids.
     """
-    tables = sorted({str(each[name]) for each in found for name in _IMPORTS if each[name]})
+    sources = {str(each[name] or "") for each in found for name in _IMPORTS}
     rows = [
         [
             str(each["problem"]),
@@ -92,9 +93,7 @@ def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Prob
         ]
         for each in found
     ]
-    remedies = [f"`privsweep table remove {table}` takes that import back" for table in tables]
-    remedy = "; ".join(remedies) or "please report this as a bug"
-    title = f"{counted(len(rows), 'lower bound')} above another method's upper bound; {remedy}"
+    title = f"{counted(len(rows), 'lower bound')} above another method's upper bound; {remedy(sources)}"
     return TextTable(title=title, names=["problem", "fields", "at least", "by", "at most", "by"], rows=rows)
 
 

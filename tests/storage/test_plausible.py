@@ -207,5 +207,5 @@ def test_two_methods_whose_proofs_exclude_one_another_are_a_contradiction(tmp_pa
     with registered(Claims):
         (finding,) = verify(located(tmp_path / "store")).findings
     assert finding.kind == "contradiction"
-    assert "unamplified.exact proves at least 3.0 in" in finding.detail
+    assert "unamplified.exact has at least 3.0 in" in finding.detail
     assert "but test.claims at most 2.0 in" in finding.detail

@@ -93,7 +93,8 @@ def test_a_table_is_copied_into_the_cache_once_and_answers_lookups(tmp_path: Pat
     found = store.lookup(epsilon(sigma=1.5))
     assert found is not None
     assert (found.lower, found.upper) == (2.0, 4.4)
-    assert [each.name for each in (tmp_path / "cache").glob("*-*")] == [f"named-{shipped_version()}"]
+    (folder,) = (tmp_path / "cache").glob("*-*")
+    assert folder.name.startswith(f"named-{shipped_version()}-")
     assert shipped_store() is store
 
 

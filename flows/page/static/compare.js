@@ -1,7 +1,7 @@
 // The compared schemes at one sigma, delta and number of steps, as in the macro `compare` of a store.
 
 import { bracket, importedIn } from "./answer.js";
-import { TOLERANCE, contradicts, narrow } from "./computed.js";
+import { TOLERANCE, contradicts, narrow, reported } from "./computed.js";
 import { at, fill, grid, html } from "./dom.js";
 import { compute, stop } from "./engine/client.js";
 import { PROBLEMS, covers } from "./engine/questions.js";
@@ -65,7 +65,7 @@ function origin({ found, computed }) {
   const methods = [...new Set(words.filter(Boolean))].join(", ");
   if (!computed) return methods;
   const stored = found ? `; stored: ${bracket("ε", found)} by ${methods}` : "";
-  const warning = contradicts(found, computed) ? html("p", { class: "error" }, "The two contradict each other: please report it.") : null;
+  const warning = contradicts(found, computed) ? html("p", { class: "error" }, `The two contradict each other. ${reported(found)}`) : null;
   return [`computed in this browser${stored}`, warning];
 }
 

@@ -1,6 +1,6 @@
 // The bracket that the browser computes: progress with a button to stop, then the headline of the answer.
 
-import { bracket } from "./answer.js";
+import { bracket, importedIn } from "./answer.js";
 import { at, fill, html } from "./dom.js";
 import { compute, stop } from "./engine/client.js";
 import { PROBLEMS } from "./engine/questions.js";
@@ -18,6 +18,9 @@ export const narrow = (found) => found !== null && found.lower > 0 && found.uppe
 
 /** Whether a stored and a computed bracket do not intersect, so that one of them is wrong. */
 export const contradicts = (found, tight) => found !== null && (tight.lower > found.upper || found.lower > tight.upper);
+
+/** What follows from a contradiction between a stored bracket and a computed one. */
+export const reported = (found) => (importedIn(found) ? `The stored one was ${importedIn(found)}.` : "Please report it.");
 
 /** Ends the computation of an earlier question, and removes its bracket. */
 export function forget() {
@@ -78,7 +81,7 @@ function showTight(problem, found, tight) {
   const seconds = tight.seconds < 0.1 ? "less than 0.1 s" : `${tight.seconds.toFixed(1)} s`;
   const stored = found === null ? "" : `[${roundedDown(found.lower)}, ${roundedUp(found.upper)}]`;
   const compared = contradicts(found, tight)
-    ? html("p", { class: "error" }, `The stored bracket ${stored} contradicts it: one of the two is wrong. Please report it.`)
+    ? html("p", { class: "error" }, `The stored bracket ${stored} contradicts it: one of the two is wrong. ${reported(found)}`)
     : null;
   at("answer").classList.add("tight");
   fill(

@@ -207,9 +207,14 @@ export function lookup(table, question) {
     imported: importedFrom(table, [["lower", low], ["upper", high], ["upper", lowAlso], ["upper", highAlso]]),
   };
   if (found.lower > found.upper) {
+    const from = (...ends) => {
+      const tables = importedFrom(table, ends);
+      return tables.length ? ` (imported from the table ${tables.join(" and ")})` : "";
+    };
+    const [ofLower, ofUpper] = [from(["lower", low], ["upper", lowAlso]), from(["upper", high], ["upper", highAlso])];
     throw new Contradiction(
-      `The table contradicts itself about ${table.problem.name}: ${found.lower_method} proved at least ` +
-        `${found.lower}, ${found.upper_method} at most ${found.upper}.`,
+      `The table contradicts itself about ${table.problem.name}: ${found.lower_method}${ofLower} has at least ` +
+        `${found.lower}, but ${found.upper_method}${ofUpper} at most ${found.upper}.`,
     );
   }
   return found;

@@ -38,13 +38,13 @@ def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_without_a_store_the_shipped_table_answers_and_is_named(privsweep: Command, version: str) -> None:
     assert privsweep("lookup", *WORDS) == 0
-    assert f"source     shipped table {version}, exactly this problem" in privsweep.out
+    assert f"source     table {version} that PRIVSWEEP_TABLE names, exactly this problem" in privsweep.out
     assert privsweep("epsilon", *OPTIONS, "--json") == 0
     assert privsweep.json["source"] == "shipped"
     assert privsweep("lookup", "unamplified-epsilon", "sigma=2", "delta=1e-5", "--json") == 0
     assert privsweep.json["source"] == "shipped-monotone"
     assert privsweep("compare", "--sigma", "1", "--steps", "9", "--delta", "1e-5", "--stored-only") == 0
-    assert f"shipped table {version}" in privsweep.out
+    assert f"table {version} that PRIVSWEEP_TABLE names" in privsweep.out
 
 
 def test_the_explanation_names_the_row_of_the_shipped_table(privsweep: Command) -> None:
@@ -79,7 +79,7 @@ def test_computing_intersects_with_the_shipped_table(privsweep: Command) -> None
 def test_sql_and_the_page_use_the_shipped_table_without_a_store(privsweep: Command, version: str) -> None:
     assert privsweep("sql", "select upper from best", "--json") == 0
     assert privsweep.json == [{"upper": TRUE.upper}]
-    assert f"No store exists at store: using the shipped table {version}." in privsweep.err
+    assert f"No store exists at store: using the table {version} that PRIVSWEEP_TABLE names." in privsweep.err
     assert privsweep("page", "build", "--json") == 0
     assert privsweep.json["version"] == version
 

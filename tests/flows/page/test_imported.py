@@ -64,3 +64,21 @@ def test_a_bracket_of_the_store_is_called_proved(
     assert "proved, with certainty" in text(browser, "bracket")
     assert "imported" not in text(browser, "origin")
     assert "Computed by: privsweep" in copied(browser, "Privacy statement")
+
+
+def test_a_contradiction_names_the_table_of_an_imported_end_and_calls_nothing_proved(
+    browser: webdriver.Chrome, origin: str, folder: Path
+) -> None:
+    put(folder / "false", row(epsilon(sigma=1.5), Answer.enclosure(1.0, 1.1)))
+    with open_store(folder / "false") as store:
+        table = lookup_table(store)
+    import_lookup_table(table, located(folder / "crossed"))
+    put(folder / "crossed", row(epsilon(sigma=2.0), Answer.enclosure(2.0, 2.1)))
+    with open_store(folder / "crossed") as store:
+        build(store, folder / "www" / "crossed")
+    visit(browser, f"{origin}/crossed/{DELTA}&sigma=1.5")
+    wait(browser, "#bracket .error, #bracket p")
+    shown = text(browser, "bracket")
+    assert f"unamplified.exact (imported from the table {table.version}) at most 1.1" in shown
+    assert "has at least 2, but" in shown
+    assert "proved" not in shown

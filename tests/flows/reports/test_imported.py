@@ -11,7 +11,7 @@ from flows.cli.app import run
 from flows.figures.stored import Stored
 from flows.spec.grid import expand
 from flows.spec.sweep import load
-from privcore import Answer, find, find_problem
+from privcore import Answer, Point, evaluate, find, find_problem
 from privsweep import compare
 from storage import open_store
 from storage.located import located
@@ -214,3 +214,102 @@ def test_a_table_that_a_variable_names_counts_as_imported(
     monkeypatch.setenv("PRIVSWEEP_CACHE", str(tmp_path / "other_cache"))
     assert privsweep("lookup", "unamplified-epsilon", "sigma=1", "delta=1e-5") == 2
     assert "oracle.unknown" in privsweep.err
+
+
+@pytest.fixture(scope="module")
+def against(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder with a store whose own row an imported one contradicts, and the version of its table."""
+    folder = tmp_path_factory.mktemp("against")
+    problem = find_problem("allocation-epsilon").from_fields({"sigma": 1.0, "steps": 1000, "delta": 1e-5})
+    certified, analytic = (find(f"allocation.{name}")() for name in ("certified", "analytic"))
+    put(folder / "author", row(problem, Answer.at_most(0.05), method=analytic))
+    with open_store(folder / "author") as author:
+        table = lookup_table(author)
+    write_lookup_table(table, folder / "theirs.parquet")
+    put(folder / "store", row(problem, evaluate(Point(problem=problem, method=certified)), method=certified))
+    import_lookup_table(table, located(folder / "store"))
+    (folder / "both.toml").write_text(BOTH)
+    return folder, table.version
+
+
+BOTH = """
+name = "both"
+
+[[grid]]
+problem = "allocation-epsilon"
+methods = ["allocation.certified", "allocation.analytic"]
+
+[grid.product]
+sigma = [1.0]
+steps = [1000]
+delta = [1e-5]
+"""
+
+
+def test_verify_names_an_imported_row_that_contradicts_another_and_recomputes_all_rows(
+    capsys: pytest.CaptureFixture[str], against: tuple[Path, str]
+) -> None:
+    folder, version = against
+    privsweep = Command(capsys)
+    assert privsweep("verify", "--store", folder / "store", "--recompute", "all") == 1
+    assert f"(imported from the table {version}); `privsweep table remove {version}`" in privsweep.out
+    assert "not sound; answers contradict one another" in privsweep.out
+    assert "2 brackets recomputed: 1 have the same bits" in privsweep.out
+
+
+def test_the_table_of_a_sweep_and_its_report_take_no_contradiction_for_an_answer(
+    capsys: pytest.CaptureFixture[str], against: tuple[Path, str]
+) -> None:
+    folder, version = against
+    privsweep = Command(capsys)
+    asked = [folder / "both.toml", "--store", folder / "store"]
+    assert privsweep("lookup", *asked) == 2
+    assert f"`privsweep table remove {version}` takes that import back" in privsweep.err
+    assert privsweep("lookup", *asked, "--json") == 2
+    assert [each["status"] for each in privsweep.json["problems"]] == ["conflict"]
+    assert privsweep("report", *asked, "--out", folder / "out", "--format", "md") == 1
+    (report,) = (folder / "out").glob("*.md")
+    assert "0.050" not in report.read_text().partition("## Questions")[0]
+
+
+NAME = "lookup-2026.11.26-8986a2dd.parquet"
+"""A name that another table could have."""
+
+
+def test_a_table_that_a_variable_names_is_read_by_its_content_and_not_by_its_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVSWEEP_CACHE", str(tmp_path / "cache"))
+    privsweep = Command(capsys)
+    for k in range(2):
+        put(tmp_path / f"author{k}", row(epsilon(), Answer.enclosure(0.5 + k, 0.51 + k)))
+        with open_store(tmp_path / f"author{k}") as author:
+            table = lookup_table(author)
+        named = tmp_path / f"{k}" / NAME
+        named.parent.mkdir()
+        write_lookup_table(table, named)
+        monkeypatch.setenv("PRIVSWEEP_TABLE", str(named))
+        assert privsweep("lookup", "unamplified-epsilon", "sigma=1", "delta=1e-5", "--json") == 0
+        assert (privsweep.json["lower"], privsweep.json["imported"]) == (0.5 + k, [table.version])
+        assert privsweep("lookup", "unamplified-epsilon", "sigma=1", "delta=1e-5") == 0
+        assert f"table {table.version} that PRIVSWEEP_TABLE names" in privsweep.out
+    (tmp_path / "1" / NAME).unlink()
+    assert privsweep("lookup", "unamplified-epsilon", "sigma=1", "delta=1e-5") == 2
+    assert NAME in privsweep.err
+
+
+def test_a_contradiction_within_a_table_that_a_variable_names_advises_to_unset_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row(epsilon(sigma=1.0), Answer.at_most(0.5)), row(epsilon(sigma=2.0), Answer.at_least(0.6))]
+    put(tmp_path / "author", rows)
+    with open_store(tmp_path / "author") as author:
+        write_lookup_table(lookup_table(author), tmp_path / "t.parquet")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVSWEEP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PRIVSWEEP_TABLE", str(tmp_path / "t.parquet"))
+    privsweep = Command(capsys)
+    assert privsweep("lookup", "unamplified-epsilon", "sigma=1.5", "delta=1e-5") == 2
+    assert "unset PRIVSWEEP_TABLE" in privsweep.err
+    assert "table remove" not in privsweep.err
