@@ -1,5 +1,6 @@
 """Questions from Python: the epsilon of a training run, the noise for an epsilon, samplers compared."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,8 @@ def ask(problem: str, *, limit_seconds: float = LIMIT_SECONDS, **fields: Any) ->
         fields: Fields of the problem; for training runs, `examples` and `batch_size` may replace the steps.
 
     Returns:
-        The intersection of the proved brackets.
+        The intersection of the proved brackets; its attribute `likely` is the narrower one with a confidence,
+        if simulations give one.
 
     Raises:
         DomainError: A field is missing or outside its domain.
@@ -229,7 +231,7 @@ def ask(problem: str, *, limit_seconds: float = LIMIT_SECONDS, **fields: Any) ->
     asked = ask_methods(from_sizes(find_problem(problem), fields), limit_seconds=limit_seconds)
     told = f"computed now, {sum(reply.seconds for reply in asked.replies):.2g} s"
     sourced = Sourced(problem=asked.problem, bracket=asked, answer=asked, source="computed", told=told)
-    return enclosure(sourced)
+    return replace(enclosure(sourced), likely=asked.likely())
 
 
 def _answered(store: Store, problem: Problem, compute: bool, limit_seconds: float) -> Sourced:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from flows.answers.show import kind_of, origin_text
+from flows.answers.show import bracket_text, kind_of, origin_text
 from flows.answers.sourced import Sourced
 from flows.printing import LEFT, html_table, listed, rounded_down, rounded_up
 from privcore import Bracket, LimitError, PrivsweepError, Problem, Status
@@ -27,6 +27,7 @@ class Enclosure:
         problem: The problem with all its parameters.
         notes: Sentences about the way the question was read, such as the rounding of steps.
         imported: Lookup tables from which an end was imported; it was not recomputed here.
+        likely: Narrower bracket with a confidence below 1 that simulations give, or None.
     """
 
     quantity: str
@@ -40,6 +41,7 @@ class Enclosure:
     problem: Problem = field(repr=False)
     notes: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
+    likely: Bracket | None = None
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -59,6 +61,8 @@ class Enclosure:
         return f"<p><strong>{head}</strong></p><table>{rows}</table>"
 
     def _lines(self) -> Iterator[tuple[str, str]]:
+        if self.likely is not None:
+            yield "likely", bracket_text(self.problem, self.likely)
         yield "problem", f"{self.problem.name} {listed(self.fields)}"
         yield "kind", self.kind
         yield "method", methods_of(self)

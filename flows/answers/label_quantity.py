@@ -25,6 +25,8 @@ NOTHING = 1e-200
 """Below this, a quantity counts as 0."""
 _DRAWN = 2e7
 """Labels that a simulation draws, at most 1,000,000 bags of them."""
+CONFIDENCE = 0.999
+"""Confidence of a simulated quantity."""
 _SIMULATION, _QUADRATURE = "labels.sampling", "labels.gauss"
 
 
@@ -51,9 +53,15 @@ class Quantity:
         return content | {"certain_lower": self.certain.lower, "certain_upper": self.certain.upper}
 
 
-def read(problem: Problem, evaluated: Evaluated = evaluate) -> Quantity:
-    """Ask all methods about a quantity; without a tight proof, intersect with the simulation."""
-    asked = ask(problem, list(_methods(problem)), until=_is_proved, evaluated=evaluated)
+def read(problem: Problem, evaluated: Evaluated = evaluate, confidence: float = CONFIDENCE) -> Quantity:
+    """Ask all methods about a quantity; without a tight proof, intersect with the simulation.
+
+    Args:
+        problem: The question.
+        evaluated: Function that computes a point.
+        confidence: Confidence of the simulation.
+    """
+    asked = ask(problem, list(_methods(problem, confidence)), until=_is_proved, evaluated=evaluated)
     answers = {reply.method.name: reply.answer for reply in asked.replies if reply.answer.ok}
     if not answers:
         fields = problem.as_fields()
@@ -84,7 +92,7 @@ def read_proof(problem: Problem, enough: Callable[[Bracket], bool], evaluated: E
         proved = asked.ok and asked.confidence == 1.0
         return proved and enough(Bracket(lower=asked.lower, upper=asked.upper))
 
-    proofs = [method for method in _methods(problem) if method.name != _SIMULATION]
+    proofs = [method for method in _methods(problem, CONFIDENCE) if method.name != _SIMULATION]
     asked = ask(problem, proofs, until=decides, evaluated=evaluated) if proofs else None
     if asked is None or not decides(asked):
         return None
@@ -102,13 +110,13 @@ def _is_proved(asked: Asked) -> bool:
     return asked.ok and asked.confidence == 1.0 and narrow
 
 
-def _methods(problem: Problem) -> Iterator[Method]:
+def _methods(problem: Problem, confidence: float) -> Iterator[Method]:
     """Yield the methods that apply; the simulation draws more bags if they are small."""
     fields = problem.as_fields()
     for method, reason in methods_for(problem).items():
         if reason is None and method.name == _SIMULATION:
             most = 1e5 if problem.name == "label-ratio-quantile" else 1e6
             samples = max(1e4, min(most, _DRAWN / float(fields["bag_size"]) ** 1.5))
-            yield method.from_knobs({"samples": int(samples)})
+            yield method.from_knobs({"samples": int(samples), "confidence": confidence})
         elif reason is None:
             yield method()

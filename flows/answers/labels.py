@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import Any
 
-from flows.answers.label_quantity import Quantity, read, read_proof
+from flows.answers.label_quantity import CONFIDENCE, Quantity, read, read_proof
 from privcore import Answer, Bracket, Point, Problem, evaluate, find_problem
 
 MOST_BAG_SIZE = 4096
 """Largest bag size of the search."""
+_OF_TRIAL = 1.0 - (1.0 - CONFIDENCE) / (2 * MOST_BAG_SIZE.bit_length())
+"""Confidence of each simulation of a search: it tries at most 13 powers of two and 11 sizes between them."""
 _LEAST_EPSILON, _MOST_EPSILON = 1e-300, 700.0
 _CLOSE = 1e-12
 """Relative distance of the epsilons at which a search ends."""
@@ -30,7 +32,7 @@ class Equal:
             if even a label without noise reveals no more, and None if no bag size is found.
         bracket: Below its lower end, bags reveal more, or randomized response reveals less; from its upper
             end on, the reverse. At an epsilon that is an end, bounds of both mechanisms prove which one
-            reveals at least as much. Each quantity behind the ends holds with its confidence.
+            reveals at least as much. Both ends hold together with its confidence.
     """
 
     value: float | None
@@ -59,7 +61,7 @@ class LabelComparison:
     label_epsilon: float = math.inf
     level: float = 0.98
     report: Callable[[str], None] = lambda _: None
-    known: dict[Problem, Quantity] = field(default_factory=dict, compare=False)
+    known: dict[tuple[Problem, float], Quantity] = field(default_factory=dict, compare=False)
 
     @cached_property
     def _evaluated(self) -> Callable[[Point], Answer]:
@@ -97,19 +99,20 @@ class LabelComparison:
         """Return the accuracy of the best guess without any release."""
         return self.reading(self.problem("accuracy", mechanism="none"))
 
-    def reading(self, problem: Problem) -> Quantity:
-        """Return the quantity of a problem; each problem is computed once."""
-        if problem not in self.known:
+    def reading(self, problem: Problem, confidence: float = CONFIDENCE) -> Quantity:
+        """Return the quantity of a problem; each problem is computed once for each confidence."""
+        if (problem, confidence) not in self.known:
             fields = problem.as_fields()
             self.report(f"{problem.name} {fields['mechanism']} bags of {fields['bag_size']}")
-            self.known[problem] = read(problem, self._evaluated)
-        return self.known[problem]
+            self.known[problem, confidence] = read(problem, self._evaluated, confidence)
+        return self.known[problem, confidence]
 
     def equal_bag_size(self, quantity: str, epsilon: float) -> Equal:
         """Return the least bag size that reveals no more than randomized response.
 
         The advantage is proved to fall in the bag size; the quantile is assumed to. One label is enough if
         its noise has at most this epsilon, as a post-processing of randomized response (`labels.dominated`).
+        All simulations of the search hold together with the confidence of its result, by the union bound.
         """
         if self.label_epsilon <= epsilon:  # rounding would decide where both reveal the same
             return Equal(value=1, bracket=Bracket(lower=1, upper=1))
@@ -122,7 +125,7 @@ class LabelComparison:
 
         def enough(bag_size: int) -> bool:
             proved = self._proved(quantity, bag_size, decides)
-            trials[bag_size] = proved or self.bags(quantity, bag_size)
+            trials[bag_size] = proved or self.reading(self._of_bags(quantity, bag_size), _OF_TRIAL)
             return trials[bag_size].value <= target.value
 
         high = 1
@@ -140,7 +143,7 @@ class LabelComparison:
         bracket = Bracket(
             lower=max(short, default=0) + 1,
             upper=min(sure, default=math.inf),
-            confidence=min(trial.bracket.confidence for trial in trials.values()),
+            confidence=CONFIDENCE if any(t.bracket.confidence < 1.0 for t in trials.values()) else 1.0,
         )
         return Equal(value=high or None, bracket=bracket)
 

@@ -13,7 +13,7 @@ from privcore.allocation.sampled_ratio import Simulation
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.betting import BETTING
+from privcore.numerics.betting import BETTING, width_note
 from privcore.numerics.bounded_mean import MOST_GROUPS
 from privcore.numerics.rounding import FEW_OPERATIONS, probability_at_most
 from privcore.papers import CHUA_BALLS
@@ -72,10 +72,14 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
         error = 0.5 * (1.0 - self.confidence)
         errors = error / len(directions), error
         found = [self._one(problem, direction, rng, errors) for direction in directions]
-        lower, upper, value = (max(column) for column in zip(*found, strict=True))
+        lower, upper, value, spread, apart = (max(column) for column in zip(*found, strict=True))
         # An estimate is given if it is known to about a factor of 2.
         shown = value if upper <= 2.0 * value and value <= 2.0 * lower else None
         detail = f"{self.samples} samples in {' and '.join(directions)}, {self.sampling} sampling"
+        if note := width_note(upper - lower, spread, self.confidence):
+            detail += note
+            if apart > 0.5 * (upper - lower):
+                detail += ", for order statistics bracket each sample; sampling=importance draws all outputs"
         return Answer.enclosure(lower, upper, value=shown, confidence=self.confidence, detail=detail)
 
     def _draws(self, problem: AllocationDelta) -> float:
@@ -95,25 +99,31 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
 
     def _one(
         self, problem: AllocationDelta, direction: str, rng: np.random.Generator, errors: tuple[float, float]
-    ) -> tuple[float, float, float]:
-        """Return confidence bounds of one direction, with these error probabilities, and the estimate."""
+    ) -> tuple[float, float, float, float, float]:
+        """Return confidence bounds of one direction, with these error probabilities, and the estimate.
+
+        Its standard error, and the distance of the means from below and from above, come last.
+        """
         reflected = problem.epsilon < 0.0
         if reflected:  # delta(x) = 1 - e^x + e^x delta'(-x), delta' that of the other direction
             direction = "add" if direction == "remove" else "remove"
         simulation = self._simulation(problem)
         h, probability = simulation.event(direction)
         if probability < _SMALLEST_EVENT:
-            lower, upper, value = 0.0, _SMALLEST_EVENT, 0.0
+            lower, upper, value, spread, apart = 0.0, _SMALLEST_EVENT, 0.0, 0.0, 0.0
         else:
             low, high = simulation.means(rng, direction, h, self.samples)
             ends = low.lower(errors[0]), high.upper(errors[1]), 0.5 * (low.mean + high.mean)
-            lower, upper, value = (probability * end for end in ends)
+            spreads = high.standard_error, high.mean - low.mean
+            lower, upper, value, spread, apart = (probability * each for each in (*ends, *spreads))
         if not reflected:
-            return lower, upper, value
+            return lower, upper, value, spread, apart
         base, scale = -math.expm1(problem.epsilon), math.exp(problem.epsilon)
         lower, upper = base + scale * lower, base + scale * upper
         return (
             lower * (1.0 - FEW_OPERATIONS),
             probability_at_most(upper, FEW_OPERATIONS),
             min(1.0, base + scale * value),
+            scale * spread,
+            scale * apart,
         )

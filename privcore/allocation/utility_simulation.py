@@ -13,7 +13,7 @@ from privcore.allocation.utility_formula import noise_error, noise_for, scheme_o
 from privcore.allocation.utility_problems import AllocationError, ErrorOfMean
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.betting import BETTING, betting_lower, betting_upper
+from privcore.numerics.betting import BETTING, betting_lower, betting_upper, width_note
 from privcore.numerics.rounding import SUMMED
 from privcore.papers import FELDMAN_SHENFELD
 
@@ -81,7 +81,9 @@ class UtilitySimulation(Method[ErrorOfMean]):
         low, high = cap * betting_lower(shares, error), cap * betting_upper(shares, error) + beyond
         mean = float(drawn.mean())
         known = high - low <= 2.0 * _WIDEST * mean
+        spread = float(drawn.std()) / math.sqrt(self.repetitions)
         detail = f"{self.repetitions} repetitions, noise multiplier {noise.upper!r}"
+        detail += width_note(high - low, spread, self.confidence)
         return Answer.enclosure(
             low * (least / most) * (1.0 - 1e-12),
             high * (1.0 + 1e-12),

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Annotated, get_args
 
 import numpy as np
-import scipy
 
 from privcore import params
 from privcore.answer import Answer
@@ -32,7 +31,7 @@ from privcore.labels.sampled_quantile import SEARCHED, sampled_quantile
 from privcore.labels.sub_bags import ends
 from privcore.labels.typical_bags import cap
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.betting import BETTING, betting_lower, betting_upper
+from privcore.numerics.betting import BETTING, betting_lower, betting_upper, width_note
 from privcore.papers import BUSA_FEKETE
 from privcore.point import Point
 
@@ -107,11 +106,8 @@ class LabelsSampling(Method[Answered]):
             low, high = low * max(0.0, 1.0 - drawn.error), high * (1.0 + drawn.error)
         value = min(max(value, low), high)
         detail = f"{samples.size} bags, standard error {spread:.2g}"
-        normal = 2.0 * spread * float(scipy.special.ndtri(0.5 + 0.5 * self.confidence))
-        if (
-            normal > 1e-9 * value and high - low > 3.0 * normal + 2.0 * drawn.error * value
-        ):  # see docs/labels.md
-            detail += f", {(high - low) / normal:.2g} normal widths"
+        if spread > 1e-9 * value:  # see docs/labels.md
+            detail += width_note(high - low - 2.0 * drawn.error * value, spread, self.confidence)
         if isinstance(problem, LabelAttackAccuracy):
             blind = accuracy(problem.distribution, (0.0, 0.0))
             low, value, high = blind[0] + low, 0.5 * (blind[0] + blind[1]) + value, blind[1] + high

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from privcore.numerics.rounding import BETTED_WEALTH
@@ -16,6 +17,24 @@ _FIRST, _GROWTH = 64, 2.0
 _MOST_SHARE = 0.9
 _HALVINGS = 60
 _LEAST, _PRECISION = 1e-12, 1e-13
+
+
+def width_note(width: float, standard_error: float, confidence: float) -> str:
+    """Return `, N normal widths` for an interval that is more than three times as wide as a normal one.
+
+    Args:
+        width: Width of the interval.
+        standard_error: Estimated standard error of its middle, >= 0.
+        confidence: Confidence of the interval, in (0, 1).
+
+    Example:
+        >>> width_note(0.5, 0.001, 0.95), width_note(0.004, 0.001, 0.95)
+        (', 130 normal widths', '')
+    """
+    normal = 2.0 * standard_error * float(scipy.special.ndtri(0.5 + 0.5 * confidence))
+    if not 0.0 < normal < width / 3.0:
+        return ""
+    return f", {float(f'{width / normal:.2g}'):.10g} normal widths"
 
 
 def betting_lower(samples: Array, error: float) -> float:

@@ -49,6 +49,12 @@ class SampledMean:
         """Mean of the samples."""
         return min(1.0, self.total / self.samples)
 
+    @property
+    def standard_error(self) -> float:
+        """Standard deviation of the mean, estimated from the groups."""
+        means = np.concatenate(self.parts)
+        return float(means.std()) / math.sqrt(means.size)
+
     def lower(self, error: float) -> float:
         """Return a lower bound that exceeds the true mean with probability at most `error`."""
         means = np.concatenate(self.parts) * (1.0 - SAMPLE_SUMS)

@@ -14,7 +14,7 @@ from privcore.answer import Answer, Status
 from privcore.membership.gaussian_mean.problems import MembershipRegressionAdvantage
 from privcore.membership.regression.likelihood_ratio import UNIFORMS, draw, log_ratio
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.betting import BETTING
+from privcore.numerics.betting import BETTING, width_note
 from privcore.numerics.bounded_mean import MOST_GROUPS, SampledMean
 from privcore.numerics.rounding import BESSEL_RATIO
 from privcore.papers import AUBINAIS
@@ -97,12 +97,13 @@ class MembershipSampling(Method[MembershipRegressionAdvantage]):
         error = 0.5 * (1.0 - self.confidence)
         lower, upper = sampled.lower(error) - BESSEL_RATIO, sampled.upper(error) + BESSEL_RATIO
         known = upper <= 2.0 * sampled.mean and sampled.mean <= 2.0 * lower
+        note = width_note(upper - lower, sampled.standard_error, self.confidence)
         return Answer.enclosure(
             max(0.0, lower),
             min(1.0, upper),
             value=sampled.mean if known else None,
             confidence=self.confidence,
-            detail=f"{self.samples} draws",
+            detail=f"{self.samples} draws{note}",
         )
 
 

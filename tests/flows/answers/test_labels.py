@@ -12,6 +12,7 @@ from flows.answers.label_text import paragraphs
 from flows.answers.labels import LabelComparison, contents_of
 from flows.cli.app import run
 from privcore import evaluate
+from privsweep import ask
 
 
 def content(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
@@ -145,3 +146,21 @@ def test_a_simulated_quantity_stands_beside_what_is_proved(capsys: pytest.Captur
     assert shown["certain_lower"] <= shown["lower"] <= shown["upper"] <= shown["certain_upper"]
     assert run(["labels", *words]) == 0
     assert "; certain " in capsys.readouterr().out
+
+
+def test_all_simulations_of_a_search_for_a_bag_size_hold_together_with_its_confidence() -> None:
+    comparison = LabelComparison(prior="uniform")
+    found = comparison.equal_bag_size("log_ratio", 0.5)
+    simulated = [each.bracket for each in comparison.known.values() if each.bracket.confidence < 1.0]
+    assert found.bracket.confidence == 0.999
+    assert len(simulated) > 3
+    assert sum(1.0 - bracket.confidence for bracket in simulated) <= 0.001
+
+
+def test_python_gives_the_narrower_bracket_of_a_simulation_next_to_the_proved_one() -> None:
+    found = ask("label-advantage", prior="uniform", mechanism="llp", bag_size=64)
+    assert found.likely is not None
+    assert found.confidence == 1.0 > found.likely.confidence
+    assert found.lower < found.likely.lower <= found.likely.upper < found.upper
+    assert f"with confidence {found.likely.confidence}" in str(found)
+    assert ask("label-advantage", prior="point(0.5)", mechanism="llp", bag_size=8).likely is None

@@ -294,3 +294,20 @@ def test_a_negative_epsilon_is_the_other_direction_reflected(adjacency: str, oth
     assert found.lower <= truth.upper
     assert truth.lower <= found.upper
     assert found.upper < wrong.lower or wrong.upper < found.lower
+
+
+def test_an_interval_that_order_statistics_keep_wide_says_so_and_importance_sampling_narrows_it() -> None:
+    question = problem("allocation-delta", sigma=5.0, steps=1000, epsilon=0.0, adjacency="remove")
+    wide, narrow = (
+        METHOD.from_knobs({"samples": 10_000, "sampling": each}).answer(question, 1)
+        for each in ("order", "importance")
+    )
+    assert "normal widths, for order statistics bracket each sample" in wide.detail
+    assert "order statistics" not in narrow.detail
+    assert narrow.upper - narrow.lower < 0.25 * (wide.upper - wide.lower)
+
+
+def test_an_interval_of_samples_that_hardly_differ_says_how_wide_it_is() -> None:
+    question = problem("allocation-delta", sigma=1000.0, steps=10, epsilon=0.0, adjacency="remove")
+    answer = METHOD.from_knobs({"samples": 100_000, "confidence": 0.95}).answer(question, 1)
+    assert answer.detail.endswith("23 normal widths")

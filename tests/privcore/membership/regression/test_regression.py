@@ -231,3 +231,15 @@ def test_what_no_point_shows_is_no_estimate() -> None:
     answer = ask("membership.sobol", coordinates=10, records=271, odds=1e-6)
     assert answer.status is Status.FAILED
     assert answer.detail == "Too few points distinguish a member from a fresh record; increase `samples`."
+
+
+def test_an_interval_much_wider_than_a_normal_one_says_so() -> None:
+    details = [
+        find("membership.sampling")
+        .from_knobs({"samples": 100_000})
+        .answer(problem("membership-regression-advantage", records=records, coordinates=1), 1)
+        .detail
+        for records in (100, 10**8)
+    ]
+    assert details[0] == "100000 draws"
+    assert re.fullmatch(r"100000 draws, [67]\d normal widths", details[1])
