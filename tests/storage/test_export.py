@@ -83,4 +83,4 @@ def test_the_file_holds_no_absolute_path_and_is_written_only_where_it_changes(va
     assert (varied / "store.sql").stat().st_mtime_ns == before
     with open_store(varied) as store:
         (conflict,) = store.verify()
-    assert "test.claims proves at least 2.5" in conflict, "and nothing is wrong with the file"
+    assert "test.claims has at least 2.5" in conflict, "and nothing is wrong with the file"
