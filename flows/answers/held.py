@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from flows.answers.ask import is_tight
 from flows.answers.sourced import TIGHT, Sourced, from_store
 from privcore import Problem
-from storage import Found, Store
-from storage.shipped import shipped_lookup, shipped_version
+from storage import Found, Store, StoreError
+from storage.contradictions import remedy
+from storage.shipped import VARIABLE, described, shipped_lookup, shipped_version
 
 
 def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
@@ -21,17 +22,31 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
             the problem itself must be stored with both ends, or the bracket from its neighbours be tight.
 
     Raises:
-        StoreError: The folder is not a store, or the store is damaged or has a newer format.
+        StoreError: The folder is not a store, or the store is damaged or has a newer format, or it and the
+            table contradict each other.
     """
     own = store.lookup(problem) if store.exists else None
     if own is not None and _is_worth(own, any_width=False):
         return from_store(problem, own)
+    other = shipped_lookup(problem)
+    if own is not None and other is not None and max(own.lower, other.lower) > min(own.upper, other.upper):
+        raise _disagreement(problem, own, other)
     found = [
         from_store(problem, each, table)
-        for each, table in ((own, ""), (shipped_lookup(problem), shipped_version()))
+        for each, table in ((own, ""), (other, shipped_version()))
         if each is not None and _is_worth(each, any_width)
     ]
     return min(found, key=lambda answer: (answer.bracket.upper, -answer.bracket.lower), default=None)
+
+
+def _disagreement(problem: Problem, own: Found, other: Found) -> StoreError:
+    """Return the error about brackets of the store and of the shipped table that do not intersect."""
+    table = described(shipped_version())
+    resolved = f"correct the table, or unset {VARIABLE}" if other.imported else remedy(own.imported)
+    return StoreError(
+        f"The store and the {table} contradict each other about {problem.name}: the store has "
+        f"[{own.lower!r}, {own.upper!r}], and the table [{other.lower!r}, {other.upper!r}]; {resolved}."
+    )
 
 
 def any_held(store: Store, problem: Problem) -> Sourced | None:

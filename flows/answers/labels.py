@@ -84,7 +84,15 @@ class LabelComparison:
 
     def bags(self, quantity: str, bag_size: int) -> Quantity:
         """Return a quantity of bags of this size."""
-        return self.reading(self._of_bags(quantity, bag_size))
+        return self._endless(quantity, bag_size) or self.reading(self._of_bags(quantity, bag_size))
+
+    def _endless(self, quantity: str, bag_size: int) -> Quantity | None:
+        """Return the infinite quantile of bags that reveal a large enough share of the labels, or None."""
+        if quantity == "log_ratio":
+            certain = self.bags("infinite", bag_size).bracket
+            if certain.confidence == 1.0 and certain.lower > 1.0 - self.level:
+                return Quantity(bracket=Bracket(lower=math.inf, upper=math.inf), value=math.inf)
+        return None
 
     def _of_bags(self, quantity: str, bag_size: int) -> Problem:
         return self.problem(
@@ -149,11 +157,8 @@ class LabelComparison:
 
     def _proved(self, quantity: str, bag_size: int, enough: Callable[[Bracket], bool]) -> Quantity | None:
         """Return a quantity of bags from proofs, or None if they do not meet a condition."""
-        if quantity == "log_ratio":
-            certain = self.bags("infinite", bag_size).bracket
-            endless = Bracket(lower=math.inf, upper=math.inf)
-            if certain.confidence == 1.0 and certain.lower > 1.0 - self.level and enough(endless):
-                return Quantity(bracket=endless, value=math.inf)
+        if (endless := self._endless(quantity, bag_size)) and enough(endless.bracket):
+            return endless
         return read_proof(self._of_bags(quantity, bag_size), enough, self._evaluated)
 
     def equal_epsilon(self, quantity: str, bag_size: int) -> Equal:

@@ -57,7 +57,11 @@ def verify(
     counts = {"parts": report.parts, "rows": report.rows, "bytes": report.bytes, "seconds": report.seconds}
     if json:
         findings = [{**asdict(finding), "harmless": finding.harmless} for finding in report.findings]
-        more = {} if again is None else {"recomputed": asdict(again)} | ({"seed": draw} if count else {})
+        more: dict[str, Any] = (
+            {} if recompute is None else {"recomputed": None if again is None else asdict(again)}
+        )
+        if again is not None and count:
+            more["seed"] = draw
         say(as_json({"sound": report.sound, **counts, "findings": findings, **more}, indent=1))
     else:
         for finding in report.findings:
@@ -77,7 +81,7 @@ def verify(
                 say(f"the rows are those of --seed {draw}")
             _show_recomputed(again)
         elif recompute is not None:
-            say("0 brackets recomputed: run privsweep repair first")
+            say("0 brackets recomputed: resolve the other findings first")
     if not report.sound or (again is not None and again.wrong):
         raise typer.Exit(ExitCode.FAILED)
 

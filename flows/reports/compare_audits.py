@@ -9,6 +9,7 @@ from flows.answers.ask import UncoveredError
 from flows.answers.sourced import from_store
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.comparison_summary import REFUTED, summary_of_audits
+from flows.reports.contradictions import blocks_about
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
@@ -43,6 +44,8 @@ def compare_audits(store: Store) -> Document:
         )
         if not entries
     ]
+    of_contradictions, contradicted = blocks_about(store, (PLANNED, TRAINING))
+    absent += contradicted
     if not planned and not trained:
         raise UncoveredError(" ".join(absent))
     blocks: list[Block] = [
@@ -79,6 +82,7 @@ def compare_audits(store: Store) -> Document:
             methods_of(trained),
         ]
     used = [row for row in rows if row.ok]
+    blocks += of_contradictions
     blocks += provenance(used, degraded=store.degraded)
     return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
 

@@ -8,6 +8,7 @@ from flows.answers.ask import UncoveredError
 from flows.printing import exactly
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.comparison_summary import summary_of_bags
+from flows.reports.contradictions import blocks_about
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
@@ -35,7 +36,8 @@ def compare_labels(store: Store) -> Document:
     check_exists(store)
     rows = [row for name in (ADVANTAGE, QUANTILE) for row in stored(store, find_problem(name))]
     entries = [*_additive(store, rows), *_multiplicative(rows)]
-    absent = list(_absent(rows))
+    of_contradictions, contradicted = blocks_about(store, (ADVANTAGE, QUANTILE))
+    absent = [*_absent(rows), *contradicted]
     shown = list(side_by_side(NAME, "equal epsilon", entries, ("bag_size",), least=1))
     if not shown:
         raise UncoveredError(
@@ -58,6 +60,7 @@ def compare_labels(store: Store) -> Document:
         Heading(text="Equal epsilon"),
         *shown,
         methods_of(entries),
+        *of_contradictions,
         *provenance(used, degraded=store.degraded),
     ]
     return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))

@@ -6,6 +6,7 @@ from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
+from flows.reports.contradictions import blocks_about
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import brackets, check_exists, stored
@@ -43,6 +44,8 @@ def compare_training(store: Store) -> Document:
     rows = [row for problem in SCHEMES.values() for row in stored(store, find_problem(problem))]
     absent = [_lack(scheme) for scheme in SCHEMES if not any(entry.scheme == scheme for entry in entries)]
     shown = list(side_by_side(NAME, "epsilon", entries, ("sigma", "steps")))
+    of_contradictions, contradicted = blocks_about(store, SCHEMES.values())
+    absent += contradicted
     if not shown:
         raise UncoveredError(" ".join(["The store has no two schemes at equal settings.", *absent]))
     used = [row for row in rows if row.proved]
@@ -63,6 +66,7 @@ def compare_training(store: Store) -> Document:
         Heading(text="Epsilon"),
         *shown,
         methods_of(entries),
+        *of_contradictions,
         *provenance(used, degraded=store.degraded),
     ]
     return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))

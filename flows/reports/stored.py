@@ -105,13 +105,17 @@ def stored(store: Store, kind: type[Problem], problems: Collection[str] | None =
 
 
 def brackets(store: Store, kind: type[Problem]) -> Iterator[tuple[Mapping[str, Any], Bracket]]:
-    """Yield the fields and the best proved bracket of every stored problem of a kind."""
+    """Yield the fields and the best proved bracket of every stored problem of a kind.
+
+    Brackets whose ends contradict one another are left out.
+    """
     names = [*kind.parameters, *ENDS]
     query = (
         f"select {_quoted(names)} from best where problem = '{kind.name}' order by {_quoted(kind.parameters)}"
     )
     sources = of_points(store)
-    return ((row, stored_bracket(row, sources)) for row in _rows(store, query, names))
+    found = ((row, stored_bracket(row, sources)) for row in _rows(store, query, names))
+    return ((row, bracket) for row, bracket in found if not bracket.crossed)
 
 
 def conflicts(store: Store) -> list[Mapping[str, Any]]:

@@ -7,12 +7,13 @@ from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
 from flows.answers.sweep_table import Line, sweep_lines
 from flows.printing import exactly, listed
+from flows.reports.contradictions import blocks_of
 from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, check_exists, conflicts, stored
 from flows.reports.summary import summary
 from flows.reports.sweep_charts import sweep_charts
-from flows.reports.tables import of_answers, of_brackets, of_conflicts, of_failures
+from flows.reports.tables import of_answers, of_brackets, of_failures
 from flows.runs.plan import check_size
 from flows.runs.status import point_ids
 from flows.spec.fields import fields_of
@@ -57,16 +58,14 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
     blocks += _came_of_it(own, total, len(contradictions))
     for kind in kinds:
         blocks += _of_kind(sweep, kind, [line for line in lines if type(line.problem) is kind], answers[kind])
-    if contradictions:
-        blocks += [Heading(text="Contradictions"), of_conflicts(contradictions, asked)]
+    of_contradictions, contradicted = blocks_of(contradictions, asked)
+    blocks += of_contradictions
     blocks += _troubles(own)
     blocks += provenance(everything, degraded=store.degraded)
     missing, failed = total - len(own), sum(answer.row["status"] in FAILURES for answer in own)
     incomplete = [f"{missing} of {total} points are not stored."] if missing else []
     incomplete += [f"{failed} of {total} points failed."] if failed else []
-    incomplete += (
-        [f"{counted(len(contradictions), 'contradiction')} between methods."] if contradictions else []
-    )
+    incomplete += contradicted
     return Document(name=sweep.name, blocks=blocks, incomplete=incomplete, source=source(everything))
 
 

@@ -9,7 +9,7 @@ from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import LabelRatioQuantile
 from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tail_end, row_tails
 from privcore.labels.rows import discrete
-from privcore.numerics.betting import log_wealth
+from privcore.numerics.betting import log_wealth, width_note
 from privcore.numerics.rounding import BETTED_WEALTH
 
 SEARCHED = 2**17
@@ -29,7 +29,7 @@ _GROWTH, _INNER = 8.0, 0.05
 
 def sampled_quantile(
     problem: LabelRatioQuantile, others: Array, confidence: float
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, str]:
     r"""Return the ends of a confidence interval of the quantile, and the quantile in the bags between them.
 
     Let T be the probability, given a bag, that the ratio exceeds a threshold x, and a = 1 - level. If the
@@ -45,7 +45,8 @@ def sampled_quantile(
         confidence: Probability in (0, 1) that the interval has the quantile.
 
     Returns:
-        Lower end, value and upper end, in nats; the ends are rounded outwards.
+        Lower end, value and upper end, in nats, with the ends rounded outwards; and a note if the probability
+        between the ends is more than three times that of a normal interval.
 
     Reference:
         Waudby-Smith and Ramdas (2024), Journal of the Royal Statistical Society B 86, Theorem 3, with one
@@ -97,7 +98,14 @@ def sampled_quantile(
         high = -_search(lambda x: below(-x), -_beyond(stop), -_beyond(value), -epsilon, _EXCESS * needed)
     low, high = math.inf if low >= _ALL else low, min(epsilon, high)
     low = min(low, high)
-    return low, min(max(value, low), high), high
+    value = min(max(value, low), high)
+
+    ends = _beyond(low), _below(value), _beyond(value), _below(high)
+    tails = [row_tails(others, mechanism, epsilon, prior.mean, x) for x in ends]
+    lower, below_value, above_value, upper = (float(each.mean()) for each in tails)
+    apart = max(0.0, lower - below_value) + max(0.0, above_value - upper)  # the mass at the value is left out
+    error = max(float(each.std()) for each in tails[1:3]) / math.sqrt(len(others))
+    return low, value, high, width_note(apart, error, confidence)
 
 
 def _search(excess: Callable[[float], float], start: float, value: float, sure: float, slack: float) -> float:

@@ -106,7 +106,7 @@ class LabelsSampling(Method[Answered]):
             low, high = low * max(0.0, 1.0 - drawn.error), high * (1.0 + drawn.error)
         value = min(max(value, low), high)
         detail = f"{samples.size} bags, standard error {spread:.2g}"
-        if spread > 1e-9 * value:  # see docs/labels.md
+        if spread > 1e-14 * value:  # else it is rounding; see docs/labels.md
             detail += width_note(high - low - 2.0 * drawn.error * value, spread, self.confidence)
         if isinstance(problem, LabelAttackAccuracy):
             blind = accuracy(problem.distribution, (0.0, 0.0))
@@ -199,7 +199,6 @@ class LabelsSampling(Method[Answered]):
     def _quantile(self, problem: LabelRatioQuantile) -> Answer:
         """Return the quantile in the bags, between ends that are tested on the bags after the first ones."""
         laws = np.concatenate(list(self._laws(problem)))
-        low, value, high = sampled_quantile(problem, laws, self.confidence)
-        return Answer.enclosure(
-            low, high, value=value, confidence=self.confidence, detail=f"{laws.shape[0]} bags"
-        )
+        low, value, high, note = sampled_quantile(problem, laws, self.confidence)
+        detail = f"{laws.shape[0]} bags{note}"
+        return Answer.enclosure(low, high, value=value, confidence=self.confidence, detail=detail)

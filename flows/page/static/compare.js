@@ -23,7 +23,7 @@ function fieldsOf(scheme, base) {
  *
  * @param source From `open`.
  * @param base The question about random allocation.
- * @returns A list of `{scheme, fields, found, reason}`.
+ * @returns A list of `{scheme, fields, found, reason, wrong}`; `wrong` if stored brackets contradict one another.
  */
 export async function compare(source, base) {
   return Promise.all(
@@ -40,7 +40,7 @@ export async function compare(source, base) {
         return { scheme, fields, found: lookup(table, question(problem, texts)), reason: unanswered(scheme) };
       } catch (error) {
         if (!(error instanceof DomainError) && !(error instanceof Contradiction)) throw error;
-        return { scheme, fields, found: null, reason: error.message };
+        return { scheme, fields, found: null, reason: error.message, wrong: error instanceof Contradiction };
       }
     }),
   );
@@ -60,12 +60,13 @@ function widthOf({ lower, upper }) {
 const shown = (found) => [bracket("ε", found), " ", html("span", { class: "help" }, widthOf(found))];
 
 /** Where a bracket is from: methods of the stored one, or the browser with the stored bracket for comparison. */
-function origin({ found, computed }) {
+function origin({ found, computed, reason, wrong }) {
   const words = found ? [found.lower_method, found.upper_method, importedIn(found)] : [];
   const methods = [...new Set(words.filter(Boolean))].join(", ");
   if (!computed) return methods;
   const stored = found ? `; stored: ${bracket("ε", found)} by ${methods}` : "";
-  const warning = contradicts(found, computed) ? html("p", { class: "error" }, `The two contradict each other. ${reported(found)}`) : null;
+  const told = contradicts(found, computed) ? `The two contradict each other. ${reported(found)}` : wrong ? reason : "";
+  const warning = told ? html("p", { class: "error" }, told) : null;
   return [`computed in this browser${stored}`, warning];
 }
 

@@ -164,3 +164,8 @@ def test_python_gives_the_narrower_bracket_of_a_simulation_next_to_the_proved_on
     assert found.lower < found.likely.lower <= found.likely.upper < found.upper
     assert f"with confidence {found.likely.confidence}" in str(found)
     assert ask("label-advantage", prior="point(0.5)", mechanism="llp", bag_size=8).likely is None
+
+
+def test_a_quantile_is_certainly_infinite_if_enough_labels_are_revealed_for_certain() -> None:
+    found = LabelComparison(prior="beta(2,30)").bags("log_ratio", 5)
+    assert (found.bracket.lower, found.bracket.confidence, found.certain) == (math.inf, 1.0, None)

@@ -6,7 +6,7 @@ import pytest
 from selenium import webdriver
 
 from flows.page.build import build
-from privcore import Answer
+from privcore import Answer, find, find_problem
 from storage import open_store
 from storage.located import located
 from storage.lookup_table import lookup_table
@@ -82,3 +82,27 @@ def test_a_contradiction_names_the_table_of_an_imported_end_and_calls_nothing_pr
     assert f"unamplified.exact (imported from the table {table.version}) at most 1.1" in shown
     assert "has at least 2, but" in shown
     assert "proved" not in shown
+
+
+def test_a_comparison_keeps_the_notice_of_a_contradiction_next_to_the_computed_bracket(
+    browser: webdriver.Chrome, origin: str, folder: Path
+) -> None:
+    fields = {"sigma": 1.0, "delta": 1e-6, "steps": 100}
+    allocation = find_problem("allocation-epsilon").from_fields(fields)
+    poisson = find_problem("poisson-epsilon").from_fields({**fields, "sampling_probability": 0.01})
+    put(folder / "renyi", row(poisson, Answer.at_most(0.1), method=find("poisson.renyi")()))
+    with open_store(folder / "renyi") as store:
+        table = lookup_table(store)
+    import_lookup_table(table, located(folder / "schemes"))
+    proved = Answer.enclosure(0.951, 0.9591)
+    put(folder / "schemes", row(poisson, proved, method=find("poisson.certified")()))
+    put(
+        folder / "schemes",
+        row(allocation, Answer.enclosure(0.856, 0.86), method=find("allocation.certified")()),
+    )
+    with open_store(folder / "schemes") as store:
+        build(store, folder / "www" / "schemes")
+    visit(browser, f"{origin}/schemes/#problem=allocation-epsilon&sigma=1&steps=100&delta=1e-6")
+    wait(browser, "#compare .error")
+    assert "computed in this browser" in text(browser, "compare")
+    assert f"(imported from the table {table.version}) at most 0.1" in text(browser, "compare")

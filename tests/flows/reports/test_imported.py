@@ -1,8 +1,10 @@
 """Imported brackets that nobody recomputed: no table, report, figure or query calls them proved."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,7 +15,7 @@ from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import Answer, Point, evaluate, find, find_problem
 from privsweep import compare
-from storage import open_store
+from storage import Row, open_store
 from storage.located import located
 from storage.lookup_table import LookupTable, lookup_table, write_lookup_table
 from storage.table_import import import_lookup_table
@@ -313,3 +315,86 @@ def test_a_contradiction_within_a_table_that_a_variable_names_advises_to_unset_i
     assert privsweep("lookup", "unamplified-epsilon", "sigma=1.5", "delta=1e-5") == 2
     assert "unset PRIVSWEEP_TABLE" in privsweep.err
     assert "table remove" not in privsweep.err
+
+
+def stored_against(folder: Path, own: Sequence[Row], other: Row) -> str:
+    """Put own rows and an imported one into `folder/store`; return the version of its table."""
+    put(folder / "author", other)
+    with open_store(folder / "author") as author:
+        table = lookup_table(author)
+    put_each(folder / "store", own)
+    import_lookup_table(table, located(folder / "store"))
+    return table.version
+
+
+def put_each(root: Path, rows: Sequence[Row]) -> None:
+    """Publish each row as a part, since a part has one kind of problem."""
+    for each in rows:
+        put(root, each)
+
+
+def claimed(problem: str, method: str, answer: Answer, **fields: Any) -> Row:
+    return row(find_problem(problem).from_fields(fields), answer, method=find(method)())
+
+
+GIVEN: dict[str, Any] = {"sigma": 1.0, "delta": 1e-6, "steps": 100}
+UNIFORM: dict[str, Any] = {"law": "uniform(1000)", "records": 100}
+
+
+@pytest.mark.parametrize(
+    ("report", "own", "other"),
+    [
+        (
+            "compare-training",
+            [
+                claimed("allocation-epsilon", "allocation.certified", Answer.enclosure(0.85, 0.86), **GIVEN),
+                claimed("shuffling-epsilon", "shuffling.clones", Answer.at_most(1.5), **GIVEN),
+                claimed(
+                    "unamplified-epsilon", "unamplified.exact", Answer.at_most(4.9), sigma=1.0, delta=1e-6
+                ),
+                claimed(
+                    "poisson-epsilon",
+                    "poisson.certified",
+                    Answer.enclosure(0.95, 0.96),
+                    sampling_probability=0.01,
+                    **GIVEN,
+                ),
+            ],
+            claimed("allocation-epsilon", "allocation.combined", Answer.at_most(0.1), **GIVEN),
+        ),
+        (
+            "compare-membership",
+            [claimed("membership-advantage", "membership.exact", Answer.enclosure(0.9, 0.91), **UNIFORM)],
+            claimed("membership-advantage", "membership.schwarz", Answer.at_most(0.1), **UNIFORM),
+        ),
+    ],
+)
+def test_a_comparison_lists_contradictions_and_takes_none_into_its_summary(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, report: str, own: list[Row], other: Row
+) -> None:
+    version = stored_against(tmp_path, own, other)
+    privsweep = Command(capsys)
+    asked = ["report", report, "--store", tmp_path / "store", "--out", tmp_path / "out", "--format", "md"]
+    assert privsweep(*asked) == 1
+    assert "1 contradiction between methods." in privsweep.err
+    (file,) = (tmp_path / "out").glob("*.md")
+    head, contradictions = file.read_text().split("## Contradictions")
+    assert f"`privsweep table remove {version}`" in contradictions
+    assert "0.100001" not in head.partition("## How ")[0]
+
+
+@pytest.mark.parametrize("option", [[], ["--compute"]], ids=["stored", "computed"])
+def test_a_table_that_a_variable_names_replaces_no_proof_of_the_store(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: list[str]
+) -> None:
+    put(tmp_path / "author", row(epsilon(sigma=1.5), Answer.enclosure(0.1, 0.1005)))
+    with open_store(tmp_path / "author") as author:
+        write_lookup_table(lookup_table(author), tmp_path / "t.parquet")
+    put(tmp_path / "store", [row(epsilon(sigma=s), Answer.enclosure(4 / s, 4.4 / s)) for s in (1.0, 2.0)])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVSWEEP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PRIVSWEEP_TABLE", str(tmp_path / "t.parquet"))
+    privsweep = Command(capsys)
+    assert privsweep("lookup", "unamplified-epsilon", "sigma=1.5", "delta=1e-5", *option) == 2
+    assert "contradict each other about unamplified-epsilon: the store has [2.0, 4.4]" in privsweep.err
+    assert "unset PRIVSWEEP_TABLE" in privsweep.err

@@ -28,7 +28,7 @@ def test_an_interval_is_less_than_three_times_as_wide_as_a_normal_one(
     problem: LabelRatioQuantile, confidence: float, most: float
 ) -> None:
     laws = np.concatenate(list(laws_of_others(problem.prior, problem.bag_size, 100_000)))
-    low, value, high = sampled_quantile(problem, laws, confidence)
+    low, value, high, _note = sampled_quantile(problem, laws, confidence)
 
     def tails(x: float) -> np.ndarray:
         return row_tails(laws, problem.mechanism, problem.label_epsilon, problem.distribution.mean, x)
@@ -62,7 +62,7 @@ def test_the_interval_misses_the_quantile_at_most_as_often_as_its_confidence_all
     truth = ratio_quantile(law, level, 1e-7)
     missed = [0, 0]
     for _ in range(runs):
-        low, _value, high = sampled_quantile(problem, laws(rng.random(1000)), 0.5)
+        low, _value, high, _note = sampled_quantile(problem, laws(rng.random(1000)), 0.5)
         missed[0] += low > truth[1]
         missed[1] += high < truth[0]
     most = binom.ppf(1.0 - 1e-4, runs, 0.25)

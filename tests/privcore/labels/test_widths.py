@@ -9,7 +9,7 @@ import scipy
 
 from privcore import Answer, Point, evaluate
 from privcore.distributions.prior_notation import prior
-from privcore.labels.problems import LabelAdvantage
+from privcore.labels.problems import LabelAdvantage, LabelRatioQuantile
 from privcore.labels.sampling import LabelsSampling
 
 mp = mpmath.mp
@@ -91,3 +91,19 @@ def test_quick_values_of_a_prior_near_an_end_are_accurate(law: str) -> None:
     ends = np.array([1.0, 0.0, 0.3, 0.0]), np.array([0.0, 1.0, 0.3, 0.0])
     assert prior(law).overturned_quickly(*ends).sum() == pytest.approx(prior(law).blind)
     assert math.isclose(prior(law).overturned_quickly(*ends)[2], 0.0)
+
+
+@pytest.mark.parametrize(("level", "wide"), [(0.9, False), (0.9999, True)])
+def test_a_quantile_near_level_one_says_how_wide_its_interval_is(level: float, wide: bool) -> None:
+    problem = LabelRatioQuantile(mechanism="llp", prior="uniform", bag_size=32, level=level)
+    answer = evaluate(Point(problem=problem, method=LabelsSampling(samples=50_000, confidence=0.5)))
+    assert ("normal widths" in answer.detail) == wide
+
+
+def test_the_width_of_an_interval_of_bags_that_hardly_differ_is_named_too() -> None:
+    """The standard error is 1e-9 of the value, far above rounding."""
+    problem = LabelAdvantage(
+        mechanism="llp-laplace", prior="logit-normal(-15,2)", bag_size=3, label_epsilon=0.01
+    )
+    answer = evaluate(Point(problem=problem, method=LabelsSampling(samples=100_000, confidence=0.5)))
+    assert answer.detail.endswith("14000 normal widths")
