@@ -9,7 +9,7 @@ from flows.answers.ask import UncoveredError
 from flows.answers.sourced import from_store
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.comparison_summary import REFUTED, summary_of_audits
-from flows.reports.contradictions import blocks_about
+from flows.reports.contradictions import contradictions_about
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
@@ -36,17 +36,16 @@ def compare_audits(store: Store) -> Document:
     rows = [row for name in (PLANNED, TRAINING) for row in stored(store, find_problem(name))]
     planned = list(_planned(store))
     trained = list(_trained(store, [row for row in rows if row.problem == TRAINING and row.ok]))
+    contradicted = contradictions_about(store, (PLANNED, TRAINING))
     absent = [
         lacking(what, lambda problem, _, name=name: problem == name)  # type: ignore[misc]
         for what, name, entries in (
             ("planned audits", PLANNED, planned),
             ("audited trainings", TRAINING, trained),
         )
-        if not entries
+        if not entries and not contradicted.concern(name)
     ]
-    of_contradictions, contradicted = blocks_about(store, (PLANNED, TRAINING))
-    absent += contradicted
-    if not planned and not trained:
+    if not planned and not trained and not contradicted.blocks:
         raise UncoveredError(" ".join(absent))
     blocks: list[Block] = [
         Heading(text="Epsilon refuted by audits, compared with the true epsilon", level=1),
@@ -82,9 +81,11 @@ def compare_audits(store: Store) -> Document:
             methods_of(trained),
         ]
     used = [row for row in rows if row.ok]
-    blocks += of_contradictions
+    blocks += contradicted.blocks
     blocks += provenance(used, degraded=store.degraded)
-    return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
+    return Document(
+        name=NAME, blocks=blocks, incomplete=[*absent, *contradicted.incomplete], source=source(used)
+    )
 
 
 # ------------------------------------------------------------------------------------ planned audits

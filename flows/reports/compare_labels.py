@@ -8,7 +8,7 @@ from flows.answers.ask import UncoveredError
 from flows.printing import exactly
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.comparison_summary import summary_of_bags
-from flows.reports.contradictions import blocks_about
+from flows.reports.contradictions import contradictions_about
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
@@ -35,11 +35,12 @@ def compare_labels(store: Store) -> Document:
     """
     check_exists(store)
     rows = [row for name in (ADVANTAGE, QUANTILE) for row in stored(store, find_problem(name))]
-    entries = [*_additive(store, rows), *_multiplicative(rows)]
-    of_contradictions, contradicted = blocks_about(store, (ADVANTAGE, QUANTILE))
-    absent = [*_absent(rows), *contradicted]
+    contradicted = contradictions_about(store, (ADVANTAGE, QUANTILE))
+    agreed = [row for row in rows if row.row["problem_id"] not in contradicted.asked]
+    entries = [*_additive(store, agreed), *_multiplicative(agreed)]
+    absent = list(_absent(rows))
     shown = list(side_by_side(NAME, "equal epsilon", entries, ("bag_size",), least=1))
-    if not shown:
+    if not shown and not contradicted.blocks:
         raise UncoveredError(
             " ".join(absent or ["The store has no bags and randomized response at equal priors."])
         )
@@ -60,10 +61,12 @@ def compare_labels(store: Store) -> Document:
         Heading(text="Equal epsilon"),
         *shown,
         methods_of(entries),
-        *of_contradictions,
+        *contradicted.blocks,
         *provenance(used, degraded=store.degraded),
     ]
-    return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
+    return Document(
+        name=NAME, blocks=blocks, incomplete=[*absent, *contradicted.incomplete], source=source(used)
+    )
 
 
 def _absent(rows: Sequence[StoredAnswer]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from flows.answers.catalogue import meaning_of
 from flows.answers.sweep_table import Line
 from flows.printing import listed
 from flows.reports.comparison import lacking
-from flows.reports.contradictions import blocks_about
+from flows.reports.contradictions import contradictions_about
 from flows.reports.document import Block, Document, Heading, Paragraph, counted
 from flows.reports.plot import Mark, Plot, drawable
 from flows.reports.provenance import provenance, source
@@ -60,10 +60,10 @@ def compare_membership(store: Store) -> Document:
         blocks += _plot(kind, answers)
         blocks.append(of_answers(kind, answers, counted(len(answers), "answer")))
     rows = [answer for answers in found.values() for answer in answers]
-    of_contradictions, contradicted = blocks_about(store, [kind.name for kind in found])
-    blocks += of_contradictions
+    contradicted = contradictions_about(store, [kind.name for kind in found])
+    blocks += contradicted.blocks
     blocks += provenance(rows, degraded=store.degraded)
-    return Document(name=NAME, blocks=blocks, incomplete=contradicted, source=source(rows))
+    return Document(name=NAME, blocks=blocks, incomplete=contradicted.incomplete, source=source(rows))
 
 
 def _lines(found: Mapping[type[Problem], Sequence[StoredAnswer]]) -> Iterator[Line]:

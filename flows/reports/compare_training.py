@@ -6,7 +6,7 @@ from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
-from flows.reports.contradictions import blocks_about
+from flows.reports.contradictions import contradictions_about
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import brackets, check_exists, stored
@@ -42,18 +42,23 @@ def compare_training(store: Store) -> Document:
     check_exists(store)
     entries = list(_entries(store))
     rows = [row for problem in SCHEMES.values() for row in stored(store, find_problem(problem))]
-    absent = [_lack(scheme) for scheme in SCHEMES if not any(entry.scheme == scheme for entry in entries)]
+    contradicted = contradictions_about(store, SCHEMES.values())
+    known = {entry.scheme for entry in entries}
+    known |= {"no amplification"} if contradicted.blocks else set()  # its entries need those of others
+    absent = [
+        _lack(scheme)
+        for scheme, problem in SCHEMES.items()
+        if scheme not in known and not contradicted.concern(problem)
+    ]
     shown = list(side_by_side(NAME, "epsilon", entries, ("sigma", "steps")))
-    of_contradictions, contradicted = blocks_about(store, SCHEMES.values())
-    absent += contradicted
-    if not shown:
+    if not shown and not contradicted.blocks:
         raise UncoveredError(" ".join(["The store has no two schemes at equal settings.", *absent]))
     used = [row for row in rows if row.proved]
     blocks: list[Block] = [
         Heading(
             text="Random allocation compared with Poisson sampling, shuffling and no amplification", level=1
         ),
-        *summary_of_schemes(find_problem("allocation-epsilon"), entries),
+        *(summary_of_schemes(find_problem("allocation-epsilon"), entries) if entries else ()),
         Heading(text="Question"),
         Paragraph(
             text="Epsilon of DP-SGD at the same noise, number of steps and number of uses of an example. "
@@ -66,10 +71,12 @@ def compare_training(store: Store) -> Document:
         Heading(text="Epsilon"),
         *shown,
         methods_of(entries),
-        *of_contradictions,
+        *contradicted.blocks,
         *provenance(used, degraded=store.degraded),
     ]
-    return Document(name=NAME, blocks=blocks, incomplete=absent, source=source(used))
+    return Document(
+        name=NAME, blocks=blocks, incomplete=[*absent, *contradicted.incomplete], source=source(used)
+    )
 
 
 def _lack(scheme: str) -> str:

@@ -178,13 +178,13 @@ def methods_of(entries: Sequence[Entry]) -> TextTable:
     found: dict[str, dict[str, int]] = {}
     for entry in entries:
         counts = found.setdefault(entry.scheme, {})
-        method = f"{methods_text(entry.bracket)}{_imported(entry.bracket)}"
+        method = f"{methods_text(entry.bracket)}{imported_text(entry.bracket)}"
         counts[method] = counts.get(method, 0) + 1
     rows = [[scheme, method, str(n)] for scheme, counts in found.items() for method, n in counts.items()]
     return TextTable(title="Methods of each scheme", names=["scheme", "method", "numbers"], rows=rows)
 
 
-def _imported(bracket: Bracket) -> str:
+def imported_text(bracket: Bracket) -> str:
     """Return the clause about an imported bracket, or ""."""
     return f", {NOT_RECOMPUTED}{tables_text(bracket.imported)}" if bracket.imported else ""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from flows.answers.show import certain, sure, tables_text
 from flows.answers.typical import typical_row
 from flows.printing import listed, rounded_down, rounded_up
-from flows.reports.comparison import Entry, fits
+from flows.reports.comparison import Entry, fits, imported_text
 from flows.reports.document import Block, Heading, Paragraph, counted
 from flows.reports.summary import EPSILON, assumed, tables_of
 from privcore import Bracket, Problem
@@ -43,7 +43,10 @@ def summary_of_bags(kind: type[Problem], entries: Sequence[Entry]) -> Iterator[B
         f"{_proved({name: entry}, kind)}",
         lead=True,
     )
-    more = [f" By the {other}, this epsilon is {ends_text(each.bracket)}." for other, each in others]
+    more = [
+        f" By the {other}, this epsilon is {ends_text(each.bracket)}{imported_text(each.bracket)}."
+        for other, each in others
+    ]
     yield Paragraph(text=f"The measure is the {name}.{''.join(more)} {_RESPONSE}")
     yield Paragraph(text=f"The assumption that matters most: {assumed(kind)}")
 

@@ -1,6 +1,7 @@
 """Contradictions between methods in a report: a table at its end, and the sentence for its exit code."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from flows.reports.document import Block, Heading, counted
 from flows.reports.stored import conflicts, stored
@@ -9,23 +10,44 @@ from privcore import Problem, find_problem
 from storage import Store
 
 
-def blocks_of(
-    found: Sequence[Mapping[str, object]], asked: Mapping[str, Problem]
-) -> tuple[list[Block], list[str]]:
-    """Return the table of contradictions and the sentence about them; nothing if there are none.
+@dataclass(frozen=True, kw_only=True)
+class Contradictions:
+    """The contradictions about some problems; all empty if there are none.
+
+    Attributes:
+        asked: The problems, by their ids.
+        blocks: Heading and table.
+        incomplete: The sentence for the exit code.
+    """
+
+    asked: Mapping[str, Problem]
+    blocks: Sequence[Block] = ()
+    incomplete: Sequence[str] = ()
+
+    def concern(self, name: str) -> bool:
+        """Return whether a contradiction is about a problem with this name."""
+        return any(problem.name == name for problem in self.asked.values())
+
+
+def contradictions_of(found: Sequence[Mapping[str, object]], asked: Mapping[str, Problem]) -> Contradictions:
+    """Return the contradictions as parts of a report.
 
     Args:
         found: From `conflicts`.
         asked: The problems, by their ids.
     """
     if not found:
-        return [], []
-    sentence = f"{counted(len(found), 'contradiction')} between methods."
-    return [Heading(text="Contradictions"), of_conflicts(found, asked)], [sentence]
+        return Contradictions(asked={})
+    ids = {each["problem_id"] for each in found}
+    return Contradictions(
+        asked={key: problem for key, problem in asked.items() if key in ids},
+        blocks=[Heading(text="Contradictions"), of_conflicts(found, asked)],
+        incomplete=[f"{counted(len(found), 'contradiction')} between methods."],
+    )
 
 
-def blocks_about(store: Store, names: Collection[str]) -> tuple[list[Block], list[str]]:
-    """Return the same for all stored problems with these names."""
+def contradictions_about(store: Store, names: Collection[str]) -> Contradictions:
+    """Return the contradictions about all stored problems with these names."""
     found = [each for each in conflicts(store) if each["problem"] in names]
     ids = {each["problem_id"] for each in found}
     asked = {
@@ -33,4 +55,4 @@ def blocks_about(store: Store, names: Collection[str]) -> tuple[list[Block], lis
         for name in {str(each["problem"]) for each in found}
         for answer in stored(store, find_problem(name), ids)
     }
-    return blocks_of(found, asked)
+    return contradictions_of(found, asked)

@@ -7,7 +7,7 @@ from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
 from flows.answers.sweep_table import Line, sweep_lines
 from flows.printing import exactly, listed
-from flows.reports.contradictions import blocks_of
+from flows.reports.contradictions import contradictions_of
 from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, check_exists, conflicts, stored
@@ -58,14 +58,14 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
     blocks += _came_of_it(own, total, len(contradictions))
     for kind in kinds:
         blocks += _of_kind(sweep, kind, [line for line in lines if type(line.problem) is kind], answers[kind])
-    of_contradictions, contradicted = blocks_of(contradictions, asked)
-    blocks += of_contradictions
+    contradicted = contradictions_of(contradictions, asked)
+    blocks += contradicted.blocks
     blocks += _troubles(own)
     blocks += provenance(everything, degraded=store.degraded)
     missing, failed = total - len(own), sum(answer.row["status"] in FAILURES for answer in own)
     incomplete = [f"{missing} of {total} points are not stored."] if missing else []
     incomplete += [f"{failed} of {total} points failed."] if failed else []
-    incomplete += contradicted
+    incomplete += contradicted.incomplete
     return Document(name=sweep.name, blocks=blocks, incomplete=incomplete, source=source(everything))
 
 

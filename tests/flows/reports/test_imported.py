@@ -383,6 +383,74 @@ def test_a_comparison_lists_contradictions_and_takes_none_into_its_summary(
     assert "0.100001" not in head.partition("## How ")[0]
 
 
+RELEASED: dict[str, Any] = {"mechanism": "llp", "prior": "point(0.3)", "bag_size": 8}
+RESPONDED = [
+    claimed(
+        "label-advantage",
+        "labels.response",
+        Answer.enclosure(0.1 * e, 0.1 * e + 0.01),
+        mechanism="rr",
+        prior="point(0.3)",
+        label_epsilon=e,
+    )
+    for e in (1.0, 3.0)
+]
+ADVANTAGE = claimed("label-advantage", "labels.composition", Answer.enclosure(0.15, 0.16), **RELEASED)
+
+
+def test_a_comparison_of_labels_marks_an_imported_quantile_in_its_summary(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    quantile = claimed(
+        "label-ratio-quantile", "labels.composition", Answer.enclosure(1.3, 1.4), **RELEASED, level=0.9
+    )
+    version = stored_against(tmp_path, [*RESPONDED, ADVANTAGE], quantile)
+    privsweep = Command(capsys)
+    asked = ["report", "compare-labels", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
+    assert privsweep(*asked) == 0
+    summary = (tmp_path / "compare-labels.md").read_text().replace("\\", "").partition("## Question")[0]
+    assert f"in [1.3, 1.4], imported and not recomputed, from the lookup table {version}" in summary
+
+
+def test_a_comparison_of_labels_leaves_out_contradicted_quantiles(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    own, other = (
+        claimed("label-ratio-quantile", f"labels.{method}", answer, **RELEASED, level=0.9)
+        for method, answer in (
+            ("composition", Answer.enclosure(5.0, 6.0)),
+            ("likelihood", Answer.at_most(2.0)),
+        )
+    )
+    stored_against(tmp_path, [*RESPONDED, ADVANTAGE, own], other)
+    privsweep = Command(capsys)
+    asked = ["report", "compare-labels", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
+    assert privsweep(*asked) == 1
+    head, _, contradictions = (
+        (tmp_path / "compare-labels.md").read_text().replace("\\", "").partition("## Contradictions")
+    )
+    assert "[5, 6]" not in head
+    assert "table remove" in contradictions
+
+
+def test_a_comparison_of_contradicted_brackets_alone_is_a_list_of_contradictions(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    own = [
+        claimed("allocation-epsilon", "allocation.certified", Answer.enclosure(0.85, 0.86), **GIVEN),
+        row(epsilon(sigma=1.0, delta=1e-6), Answer.at_most(4.9)),
+    ]
+    other = claimed("allocation-epsilon", "allocation.combined", Answer.at_most(0.1), **GIVEN)
+    version = stored_against(tmp_path, own, other)
+    privsweep = Command(capsys)
+    asked = ["report", "compare-training", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
+    assert privsweep(*asked) == 1
+    assert f"`privsweep table remove {version}`" in (tmp_path / "compare-training.md").read_text()
+    assert "answers for random allocation" not in privsweep.err
+    assert "answers for no amplification" not in privsweep.err
+    assert "answers for Poisson sampling" in privsweep.err
+
+
 @pytest.mark.parametrize("option", [[], ["--compute"]], ids=["stored", "computed"])
 def test_a_table_that_a_variable_names_replaces_no_proof_of_the_store(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: list[str]
