@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from flows.answers.show import certain, sure, tables_text
+from flows.answers.show import certain, origin_text, sure, tables_text
 from flows.answers.typical import typical_row
 from flows.printing import listed, rounded_down, rounded_up
 from flows.reports.comparison import Entry, fits, imported_text
@@ -127,9 +127,9 @@ def ends_text(bracket: Bracket) -> str:
 
 
 def _proved(schemes: Mapping[str, Entry], kind: type[Problem]) -> str:
-    """Return a further sentence if all ends are proved."""
-    if any(each.bracket.confidence < 1.0 for each in schemes.values()):
-        return ""
-    assuming = any(kind.assumed_by(each.fields) for each in schemes.values())
+    """Return a further sentence if all ends are proved, or some of them imported."""
     imported = tables_of(schemes.values())
+    if any(each.bracket.confidence < 1.0 for each in schemes.values()):
+        return f" Some of it is {origin_text(imported)}." if imported else ""
+    assuming = any(kind.assumed_by(each.fields) for each in schemes.values())
     return f" This is {certain(assuming=assuming, imported=imported)}{tables_text(imported)}."

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from flows.answers.catalogue import meaning_of
-from flows.answers.show import bracket_text, certainty, tables_text
+from flows.answers.show import bracket_text, certainty, origin_text, tables_text
 from flows.answers.sweep_table import Line
 from flows.answers.typical import typical_row
 from flows.printing import exactly, listed, rounded_down, rounded_up
@@ -133,6 +133,11 @@ def tables_of(entries: Iterable[Entry]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(table for entry in entries for table in entry.bracket.imported))
 
 
+def _marked(imported: Sequence[str]) -> str:
+    """Return the clause in parentheses about imports of one or several brackets, or ""."""
+    return f" ({origin_text(list(dict.fromkeys(imported)))})" if imported else ""
+
+
 def _varied(problem: Problem) -> str:
     """Return the fields of a problem without those that have their default value."""
     usual = problem.defaults()
@@ -172,8 +177,8 @@ def _table(known: Mapping[type[Problem], Sequence[Line]], typical: Mapping[type[
                 kind.name,
                 str(len(lines)),
                 _varied(line.problem),
-                bracket_text(line.problem, line.bracket),
-                " to ".join(ends),
+                bracket_text(line.problem, line.bracket) + _marked(line.bracket.imported),
+                " to ".join(ends) + _marked([table for line in lines for table in line.bracket.imported]),
             ]
         )
     names = ["problem", "settings", "a typical setting", "bracket there", "upper ends at all settings"]

@@ -466,3 +466,30 @@ def test_a_table_that_a_variable_names_replaces_no_proof_of_the_store(
     assert privsweep("lookup", "unamplified-epsilon", "sigma=1.5", "delta=1e-5", *option) == 2
     assert "contradict each other about unamplified-epsilon: the store has [2.0, 4.4]" in privsweep.err
     assert "unset PRIVSWEEP_TABLE" in privsweep.err
+
+
+def test_a_summary_marks_imported_numbers_next_to_those_with_a_confidence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    simulated = claimed(
+        "label-advantage", "labels.sampling", Answer.enclosure(0.15, 0.16, confidence=0.999), **RELEASED
+    )
+    version = stored_against(tmp_path, RESPONDED, simulated)
+    privsweep = Command(capsys)
+    asked = ["report", "compare-labels", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
+    assert privsweep(*asked) == 1, "no quantile is stored"
+    summary = (tmp_path / "compare-labels.md").read_text().partition("## Question")[0]
+    assert f"Some of it is imported and not recomputed, from the lookup table {version}." in summary
+
+
+def test_the_table_of_a_summary_marks_imported_brackets_and_ranges(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    own = row(epsilon(sigma=2.0), Answer.enclosure(1.99, 2.0))
+    version = stored_against(tmp_path, [own], row(epsilon(), Answer.enclosure(0.5, 0.51)))
+    (tmp_path / "theirs.toml").write_text(SWEEP)
+    privsweep = Command(capsys)
+    asked = ["report", tmp_path / "theirs.toml", "--store", tmp_path / "store", "--out", tmp_path]
+    assert privsweep(*asked, "--format", "md") == 0
+    summary = (tmp_path / "theirs.md").read_text().partition("## Questions")[0]
+    assert f" (imported and not recomputed, from the lookup table {version}) |" in summary
