@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 VARIABLE = "PRIVSWEEP_TABLE"
 """Environment variable with the path of another lookup table, whose rows count as imported, or `none`."""
 
+CORRECT = f"correct the table, or unset {VARIABLE}"
+"""Remedy if a table that the user named contradicts something."""
+
 FOLDER = Path(__file__).parent / "table"
 """Folder of the package with the table, `lookup-<version>.parquet`."""
 
@@ -47,12 +50,15 @@ def shipped_version() -> str:
 
 def described(version: str) -> str:
     """Return the shipped table, or the table that the user named, in words."""
-    return f"shipped table {version}" if _is_shipped() else f"table {version} that {VARIABLE} names"
+    return (
+        f"shipped table {version}"
+        if _is_shipped(shipped_file())
+        else f"table {version} that {VARIABLE} names"
+    )
 
 
-def _is_shipped() -> bool:
-    """Return whether the table is a part of the release; the rows of any other are marked as imported."""
-    path = shipped_file()
+def _is_shipped(path: Path | None) -> bool:
+    """Return whether a table is a part of the release; the rows of any other are marked as imported."""
     return path is not None and path.parent == FOLDER
 
 
@@ -69,10 +75,10 @@ def _identity(path: Path) -> str:
 @cache
 def _version(path: Path, identity: str) -> str:
     """Return the version of a table, once for each process: of a copied table, from the name of the copy."""
-    if path.parent == FOLDER and (match := _VERSION.fullmatch(path.name)):
+    if _is_shipped(path) and (match := _VERSION.fullmatch(path.name)):
         return match[1]
     try:
-        for copy in cache_folder().glob(f"named-*-{identity}"):
+        if copy := next(cache_folder().glob(f"named-*-{identity}"), None):
             return copy.name.removeprefix("named-").removesuffix(f"-{identity}")
     except StoreError:  # the user has no home
         pass
@@ -106,17 +112,15 @@ def shipped_lookup(problem: Problem) -> Found | None:
     try:
         return store.lookup(problem) if store is not None else None
     except ContradictionError as error:
-        if _is_shipped():
+        if _is_shipped(shipped_file()):
             raise
-        raise StoreError(
-            f"The table that {VARIABLE} names {error.said}; correct the table, or unset {VARIABLE}."
-        ) from error
+        raise StoreError(f"The table that {VARIABLE} names {error.said}; {CORRECT}.") from error
 
 
 @cache
 def _opened(path: Path, version: str, identity: str, _cache: str) -> Store | None:
     """Return the store of a table, once for each process."""
-    trusted = path.parent == FOLDER
+    trusted = _is_shipped(path)
     try:
         folder = cache_folder() / (f"table-{version}" if trusted else f"named-{version}-{identity}")
     except StoreError:  # the user has no home

@@ -7,7 +7,7 @@ from flows.answers.sourced import TIGHT, Sourced, from_store
 from privcore import Problem
 from storage import Found, Store, StoreError
 from storage.contradictions import remedy
-from storage.shipped import VARIABLE, described, shipped_lookup, shipped_version
+from storage.shipped import CORRECT, described, shipped_lookup, shipped_version
 
 
 def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
@@ -42,7 +42,7 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
 def _disagreement(problem: Problem, own: Found, other: Found) -> StoreError:
     """Return the error about brackets of the store and of the shipped table that do not intersect."""
     table = described(shipped_version())
-    resolved = f"correct the table, or unset {VARIABLE}" if other.imported else remedy(own.imported)
+    resolved = CORRECT if other.imported else remedy(own.imported)
     return StoreError(
         f"The store and the {table} contradict each other about {problem.name}: the store has "
         f"[{own.lower!r}, {own.upper!r}], and the table [{other.lower!r}, {other.upper!r}]; {resolved}."

@@ -14,7 +14,7 @@ from privcore import Bracket, Direction, Point, Problem, intersect, methods_for
 from storage import Found, Row, Store, publish, to_table
 from storage.contradictions import remedy
 from storage.export import write_store_sql
-from storage.shipped import VARIABLE
+from storage.shipped import CORRECT
 
 WIDE = 0.05
 """Relative width above which a stored bracket is computed again."""
@@ -75,8 +75,7 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
 
 def _disputed(bracket: Bracket, stored: Sourced) -> str:
     """Return the sentence about a stored end that contradicts a computed one, with the remedy."""
-    named = stored.table and stored.imported
-    resolved = f"correct the table, or unset {VARIABLE}" if named else remedy(stored.imported)
+    resolved = CORRECT if stored.table and stored.imported else remedy(stored.imported)
     text = contradiction(bracket, "A stored and a computed end").rstrip(".")
     return f"{text}; the stored bracket is from: {stored.told}; {resolved}."
 

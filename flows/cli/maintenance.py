@@ -57,21 +57,17 @@ def verify(
     counts = {"parts": report.parts, "rows": report.rows, "bytes": report.bytes, "seconds": report.seconds}
     if json:
         findings = [{**asdict(finding), "harmless": finding.harmless} for finding in report.findings]
-        more: dict[str, Any] = (
-            {} if recompute is None else {"recomputed": None if again is None else asdict(again)}
-        )
+        more: dict[str, Any] = {}
+        if recompute is not None:
+            more["recomputed"] = None if again is None else asdict(again)
         if again is not None and count:
             more["seed"] = draw
         say(as_json({"sound": report.sound, **counts, "findings": findings, **more}, indent=1))
     else:
         for finding in report.findings:
             say(f"{finding.kind:<13} {printable(finding.detail)}")
-        wrong = (
-            "not sound; answers contradict one another"
-            if report.readable
-            else "not sound; run privsweep repair"
-        )
-        verdict = "sound" if report.sound else wrong
+        wrong = "answers contradict one another" if report.readable else "run privsweep repair"
+        verdict = "sound" if report.sound else f"not sound; {wrong}"
         say(
             f"{report.parts} parts, {report.rows} rows, {size(report.bytes)} checked "
             f"in {report.seconds:.1f} s: {verdict}"

@@ -37,13 +37,11 @@ def compare_audits(store: Store) -> Document:
     planned = list(_planned(store))
     trained = list(_trained(store, [row for row in rows if row.problem == TRAINING and row.ok]))
     contradicted = contradictions_about(store, (PLANNED, TRAINING))
+    present = {row.problem for row in rows if row.ok}
     absent = [
         lacking(what, lambda problem, _, name=name: problem == name)  # type: ignore[misc]
-        for what, name, entries in (
-            ("planned audits", PLANNED, planned),
-            ("audited trainings", TRAINING, trained),
-        )
-        if not entries and not contradicted.concern(name)
+        for what, name in (("planned audits", PLANNED), ("audited trainings", TRAINING))
+        if name not in present
     ]
     if not planned and not trained and not contradicted.blocks:
         raise UncoveredError(" ".join(absent))

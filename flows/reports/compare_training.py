@@ -43,13 +43,8 @@ def compare_training(store: Store) -> Document:
     entries = list(_entries(store))
     rows = [row for problem in SCHEMES.values() for row in stored(store, find_problem(problem))]
     contradicted = contradictions_about(store, SCHEMES.values())
-    known = {entry.scheme for entry in entries}
-    known |= {"no amplification"} if contradicted.blocks else set()  # its entries need those of others
-    absent = [
-        _lack(scheme)
-        for scheme, problem in SCHEMES.items()
-        if scheme not in known and not contradicted.concern(problem)
-    ]
+    present = {row.problem for row in rows if row.proved}
+    absent = [_lack(scheme) for scheme, problem in SCHEMES.items() if problem not in present]
     shown = list(side_by_side(NAME, "epsilon", entries, ("sigma", "steps")))
     if not shown and not contradicted.blocks:
         raise UncoveredError(" ".join(["The store has no two schemes at equal settings.", *absent]))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flows.answers.show import NOT_RECOMPUTED, methods_text, sure, tables_text
+from flows.answers.show import methods_text, origin_text, sure
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import Block, TextTable, counted
 from flows.reports.plot import Mark, Plot, drawable
@@ -186,7 +186,7 @@ def methods_of(entries: Sequence[Entry]) -> TextTable:
 
 def imported_text(bracket: Bracket) -> str:
     """Return the clause about an imported bracket, or ""."""
-    return f", {NOT_RECOMPUTED}{tables_text(bracket.imported)}" if bracket.imported else ""
+    return f", {origin_text(bracket.imported)}" if bracket.imported else ""
 
 
 def lacking(what: str, asks_for: Callable[[str, Mapping[str, set[Value]]], bool]) -> str:

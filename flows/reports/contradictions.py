@@ -24,10 +24,6 @@ class Contradictions:
     blocks: Sequence[Block] = ()
     incomplete: Sequence[str] = ()
 
-    def concern(self, name: str) -> bool:
-        """Return whether a contradiction is about a problem with this name."""
-        return any(problem.name == name for problem in self.asked.values())
-
 
 def contradictions_of(found: Sequence[Mapping[str, object]], asked: Mapping[str, Problem]) -> Contradictions:
     """Return the contradictions as parts of a report.

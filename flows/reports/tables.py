@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from flows.answers.show import NOT_RECOMPUTED, methods_text, sure, tables_text, width_text
+from flows.answers.show import NOT_RECOMPUTED, methods_text, origin_text, sure, width_text
 from flows.answers.sweep_table import Line
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import TextTable, counted
@@ -99,7 +99,7 @@ def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Prob
 
 def _by(method: object, table: object) -> str:
     """Return the method of an end, with the lookup table from which it was imported, if any."""
-    return f"{method}, {NOT_RECOMPUTED}{tables_text([str(table)])}" if table else str(method)
+    return f"{method}, {origin_text([str(table)])}" if table else str(method)
 
 
 def _fields(rows: Sequence[Mapping[str, Value]]) -> tuple[Columns, dict[str, Value]]:

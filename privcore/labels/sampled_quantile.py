@@ -99,13 +99,22 @@ def sampled_quantile(
     low, high = math.inf if low >= _ALL else low, min(epsilon, high)
     low = min(low, high)
     value = min(max(value, low), high)
+    return low, value, high, _note(problem, others, (low, value, high), confidence)
 
-    ends = _beyond(low), _below(value), _beyond(value), _below(high)
-    tails = [row_tails(others, mechanism, epsilon, prior.mean, x) for x in ends]
-    lower, below_value, above_value, upper = (float(each.mean()) for each in tails)
-    apart = max(0.0, lower - below_value) + max(0.0, above_value - upper)  # the mass at the value is left out
+
+def _note(
+    problem: LabelRatioQuantile, others: Array, found: tuple[float, float, float], confidence: float
+) -> str:
+    """Return the note about the probability between the ends, apart from an atom at the value."""
+    low, value, high = found
+    fixed = problem.mechanism, problem.label_epsilon, problem.distribution.mean
+    tails = [
+        row_tails(others, *fixed, x) for x in (_beyond(low), _below(value), _beyond(value), _below(high))
+    ]
+    lower, from_value, beyond_value, upper = (float(each.mean()) for each in tails)
+    apart = max(0.0, lower - from_value) + max(0.0, beyond_value - upper)
     error = max(float(each.std()) for each in tails[1:3]) / math.sqrt(len(others))
-    return low, value, high, width_note(apart, error, confidence)
+    return width_note(apart, error, confidence)
 
 
 def _search(excess: Callable[[float], float], start: float, value: float, sure: float, slack: float) -> float:
