@@ -7,13 +7,13 @@ import pytest
 from storage import StoreError, open_store, write_manifest
 from storage.compaction import compact
 from storage.located import located
-from storage.lookup_table import LookupTable, lookup_table
+from storage.lookup_table import LookupTable
 from storage.removal import remove
 from storage.table_import import import_lookup_table
 from tests.faults import disk
 from tests.faults.children import run, value_of
 from tests.faults.tally import Tally
-from tests.storage.made_up import manifest, put, rows
+from tests.storage.made_up import manifest, put, rows, table_of
 from tests.suites import some
 
 pytestmark = pytest.mark.thorough
@@ -25,10 +25,7 @@ THEIRS = {row.point.id for row in rows(3)}
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> LookupTable:
     """A table of three brackets."""
-    folder = tmp_path_factory.mktemp("theirs")
-    put(folder, rows(3))
-    with open_store(folder) as store:
-        return lookup_table(store)
+    return table_of(tmp_path_factory.mktemp("theirs"), rows(3))
 
 
 def fill(root: Path, table: LookupTable, merged: bool) -> None:

@@ -12,7 +12,9 @@ from privcore import Answer, Cost, Direction, Method, Point, Problem, find, find
 from privcore.parameter import Integer
 from storage import Manifest, Row, Store, open_store, publish, to_table
 from storage.located import located
+from storage.lookup_table import LookupTable, lookup_table
 from storage.parts import read_part
+from storage.table_import import import_lookup_table
 
 UnamplifiedEpsilon = find_problem("unamplified-epsilon")
 T = TypeVar("T")
@@ -62,6 +64,11 @@ def row(
     )
 
 
+def claimed(problem: str, method: str, answer: Answer, **fields: Any) -> Row:
+    """A row of a problem and a method by their names."""
+    return row(find_problem(problem).from_fields(fields), answer, method=find(method)())
+
+
 def rows(count: int, *, first: int = 0, seconds_later: float = 0.0) -> list[Row]:
     """Rows of different points: sigma 1, 1.01, 1.02, ..."""
     return [row(epsilon(sigma=1 + i / 100), seconds_later=seconds_later) for i in range(first, first + count)]
@@ -71,6 +78,26 @@ def put(root: Path, content: Row | Iterable[Row]) -> Path:
     """Publish rows as one part."""
     several: Sequence[Row] = [content] if isinstance(content, Row) else list(content)
     return publish(located(root), to_table(several))
+
+
+def put_each(root: Path, content: Iterable[Row]) -> None:
+    """Publish each row as a part, since a part has one kind of problem."""
+    for each in content:
+        put(root, each)
+
+
+def table_of(folder: Path, content: Row | Iterable[Row]) -> LookupTable:
+    """Publish rows as one part, and return the lookup table of the store in the folder."""
+    put(folder, content)
+    with open_store(folder) as store:
+        return lookup_table(store)
+
+
+def imported(root: Path, content: Row | Iterable[Row]) -> LookupTable:
+    """Import the rows of another author, whose store is in the folder `author` next to this one."""
+    table = table_of(root.parent / "author", content)
+    import_lookup_table(table, located(root))
+    return table
 
 
 def manifest(*made: Path, digest: str = "0123abcd") -> Manifest:

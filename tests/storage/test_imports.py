@@ -7,27 +7,21 @@ import pyarrow as pa
 import pytest
 
 from privcore import Answer
-from storage import Manifest, Row, StoreError, open_store, publish, to_table, write_manifest
+from storage import Manifest, StoreError, open_store, publish, to_table, write_manifest
 from storage.compaction import compact
 from storage.export import write_store_sql
 from storage.folder import Folder
 from storage.garbage import collect, find_garbage
 from storage.imported import marked, source_of
 from storage.located import located
-from storage.lookup_table import LookupTable, lookup_table
+from storage.lookup_table import LookupTable
 from storage.manifest import manifests
 from storage.parts import parts
 from storage.removal import remove
 from storage.table_import import import_lookup_table
 from tests.storage.contents import row_hashes
-from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
+from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows, table_of
 from tests.storage.plain import plainly
-
-
-def table_of(folder: Path, made: list[Row]) -> LookupTable:
-    put(folder, made)
-    with open_store(folder) as store:
-        return lookup_table(store)
 
 
 @pytest.fixture

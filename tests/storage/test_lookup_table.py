@@ -30,7 +30,7 @@ from tests.storage.made_up import Claims, epsilon, put, row, rows
 pytestmark = pytest.mark.sampled(8)
 
 
-def table_of(root: Path) -> LookupTable:
+def table_in(root: Path) -> LookupTable:
     with open_store(root) as store:
         return lookup_table(store)
 
@@ -38,7 +38,7 @@ def table_of(root: Path) -> LookupTable:
 def written(root: Path) -> Path:
     """The table of a store as a file next to it."""
     path = root.with_suffix(".parquet")
-    write_lookup_table(table_of(root), path)
+    write_lookup_table(table_in(root), path)
     return path
 
 
@@ -60,7 +60,7 @@ def test_a_table_brings_every_answer_with_its_provenance_into_another_store(
 
 def test_importing_twice_is_the_same_as_once(root: Path, tmp_path: Path) -> None:
     put(root, rows(5))
-    table, other = table_of(root), tmp_path / "other"
+    table, other = table_in(root), tmp_path / "other"
     parts = import_lookup_table(table, located(other))
     once = counting(other)
     assert import_lookup_table(table, located(other)) == parts
@@ -69,13 +69,13 @@ def test_importing_twice_is_the_same_as_once(root: Path, tmp_path: Path) -> None
 
 def test_the_version_depends_on_the_answers_and_on_nothing_else(root: Path, tmp_path: Path) -> None:
     put(root, rows(5))
-    once, again = table_of(root), tmp_path / "again"
+    once, again = table_in(root), tmp_path / "again"
     for one in reversed(rows(5)):
         put(again, one)
-    assert table_of(again).version == once.version
+    assert table_in(again).version == once.version
     assert once.version.startswith("2026.11.01-")
     put(again, row(epsilon(sigma=9.0)))
-    assert table_of(again).version != once.version
+    assert table_in(again).version != once.version
 
 
 def test_a_table_whose_rows_were_changed_is_refused(root: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_table_whose_rows_were_changed_is_refused(root: Path) -> None:
 
 def test_a_row_under_a_question_that_is_not_its_own_is_refused(root: Path, tmp_path: Path) -> None:
     put(root, rows(3))
-    table = table_of(root)
+    table = table_in(root)
     place = table.rows.column_names.index("sigma")
     moved = table.rows.set_column(place, "sigma", pa.array([0.5, 0.6, 0.7]))
     with pytest.raises(StoreError, match=r"the id of row \w{32} does not match its fields"):
@@ -133,7 +133,7 @@ def test_rows_that_no_store_answers_with_are_refused_though_their_version_is_rig
     root: Path, name: str | None, values: Any
 ) -> None:
     put(root, rows(3))
-    table = table_of(root).rows
+    table = table_in(root).rows
     if name is None:
         table = table.slice(0, 0)
     elif values is None:
@@ -148,7 +148,7 @@ def test_rows_that_no_store_answers_with_are_refused_though_their_version_is_rig
 
 def test_text_that_is_not_utf_8_is_refused_in_a_sentence(root: Path) -> None:
     put(root, rows(2))
-    table = table_of(root).rows
+    table = table_in(root).rows
     bad = pa.StringArray.from_buffers(
         2, pa.py_buffer(np.array([0, 1, 2], "i4").tobytes()), pa.py_buffer(b"\xff\xff")
     )
@@ -166,7 +166,7 @@ def test_rows_without_their_fields_are_refused_before_any_is_recomputed(
     root: Path, values: pa.Array | None
 ) -> None:
     put(root, rows(2))
-    table = table_of(root)
+    table = table_in(root)
     lacking = table.rows.drop_columns("sigma")
     if values is not None:
         lacking = lacking.append_column("sigma", values)
@@ -191,7 +191,7 @@ def test_metadata_that_nobody_wrote_is_one_short_sentence(
 ) -> None:
     put(root, rows(1))
     path = root.with_suffix(".parquet")
-    pq.write_table(table_of(root).rows.replace_schema_metadata(metadata), path)
+    pq.write_table(table_in(root).rows.replace_schema_metadata(metadata), path)
     with pytest.raises(StoreError, match=reason) as error:
         read_lookup_table(path)
     assert len(str(error.value)) < 200 + len(str(path))
@@ -201,7 +201,7 @@ def test_a_table_from_before_a_field_gets_its_default(root: Path, tmp_path: Path
     fields = {"canaries": 50, "guesses": 20, "mu": 1.0, "claimed_epsilon": 0.5, "delta": 1e-5}
     problem = find_problem("audit-power").from_fields(fields)
     put(root, row(problem, Answer.enclosure(0.47, 0.48), method=find("auditing.power")()))
-    table = table_of(root)
+    table = table_in(root)
     without = table.rows.drop_columns(["guessing", "refutation"])
     import_lookup_table(LookupTable(version=table.version, rows=without), located(tmp_path / "other"))
     assert list(answered_rows(LookupTable(version=table.version, rows=without))) == list(answered_rows(table))
@@ -212,7 +212,7 @@ def test_a_table_from_before_a_field_gets_its_default(root: Path, tmp_path: Path
 
 def test_a_table_without_a_field_of_today_is_of_another_release(root: Path, tmp_path: Path) -> None:
     put(root, rows(2))
-    table = table_of(root)
+    table = table_in(root)
     place = table.rows.column_names.index("sigma")
     without = table.rows.set_column(place, "sigma", pa.array([None] * 2, pa.float64()))
     with pytest.raises(StoreError, match="Cannot import unamplified-epsilon of version "):
@@ -221,7 +221,7 @@ def test_a_table_without_a_field_of_today_is_of_another_release(root: Path, tmp_
 
 def test_rows_of_former_versions_of_a_method_do_not_seed_the_next_table(root: Path) -> None:
     put(root, rows(3))
-    table = table_of(root)
+    table = table_in(root)
     assert current(table).rows.equals(table.rows)
     place = table.rows.column_names.index("method_version")
     column = table.rows["method_version"]
@@ -243,7 +243,7 @@ def test_a_forged_row_is_refused_whatever_version_the_table_gives_itself(
     root: Path, tmp_path: Path, column: str, value: object, reason: str
 ) -> None:
     put(root, rows(2))
-    forged = replaced(table_of(root).rows, column, value)
+    forged = replaced(table_in(root).rows, column, value)
     path = tmp_path / "forged.parquet"
     write_lookup_table(LookupTable(version=_version(forged), rows=forged), path)
     with pytest.raises(StoreError, match=reason):
@@ -254,7 +254,7 @@ def test_a_forged_row_is_refused_whatever_version_the_table_gives_itself(
 @pytest.mark.parametrize("column", ["method", "detail", "sweep", "git_commit", "host"])
 def test_a_table_that_would_write_to_a_terminal_what_it_likes_is_refused(root: Path, column: str) -> None:
     put(root, rows(2))
-    forged, path = replaced(table_of(root).rows, column, "\x1b[2J"), root.with_suffix(".parquet")
+    forged, path = replaced(table_in(root).rows, column, "\x1b[2J"), root.with_suffix(".parquet")
     write_lookup_table(LookupTable(version=_version(forged), rows=forged), path)
     with pytest.raises(StoreError, match="was changed"):
         read_lookup_table(path)
@@ -269,7 +269,7 @@ def replaced(rows: pa.Table, column: str, value: object) -> pa.Table:
 
 def test_only_a_file_is_read_and_not_what_lies_in_a_folder(root: Path, tmp_path: Path) -> None:
     put(root, rows(2))
-    write_lookup_table(table_of(root), tmp_path / "tables" / "one.parquet")
+    write_lookup_table(table_in(root), tmp_path / "tables" / "one.parquet")
     with pytest.raises(StoreError, match=r"Cannot read .*tables: Is a directory\."):
         read_lookup_table(tmp_path / "tables")
     with pytest.raises(StoreError, match=r"Cannot read .*none\.parquet: No such file or directory\."):
@@ -307,7 +307,7 @@ def test_other_parquet_files_and_missing_ones_are_refused(root: Path, tmp_path: 
 def test_a_store_without_answers_makes_no_table(root: Path) -> None:
     put(root, row(epsilon(), Answer.without(Status.TIMEOUT, "It was slow.")))
     with pytest.raises(StoreError, match="has no answers, so no lookup table"):
-        table_of(root)
+        table_in(root)
 
 
 def bracket(sigma: float, ends: tuple[float, float]) -> Row:
@@ -323,12 +323,12 @@ def test_a_comparison_tells_for_every_bracket_how_it_moved(root: Path, tmp_path:
     put(new, bracket(9.0, (1.0, 2.0)))
     became = {"same": 1, "added": 1, "removed": 1, "tighter": 1, "wider": 1, "shifted": 2, "disjoint": 1}
     expected = Moved(problem="unamplified-epsilon", **became, answers=7)
-    assert compare(table_of(root), table_of(new)) == [expected]
+    assert compare(table_in(root), table_in(new)) == [expected]
 
 
 def test_a_table_beside_itself_has_nothing_that_moved(root: Path) -> None:
     put(root, rows(4))
-    (moved,) = compare(table_of(root), table_of(root))
+    (moved,) = compare(table_in(root), table_in(root))
     assert (moved.same, moved.added, moved.removed, moved.disjoint) == (4, 0, 0, 0)
 
 
@@ -336,7 +336,7 @@ def test_an_answer_behind_no_bracket_is_told_where_it_is_gone(root: Path, tmp_pa
     put(root, rows(3))
     put(tmp_path / "new", rows(3))
     put(root, row(epsilon(), Answer.enclosure(0.5, 3.0, confidence=0.9), method=Claims()))
-    old, new = table_of(root), table_of(tmp_path / "new")
+    old, new = table_in(root), table_in(tmp_path / "new")
     assert old.version != new.version
     (moved,) = compare(old, new)
     assert (moved.same, moved.answers) == (3, 1)
@@ -349,9 +349,9 @@ def test_every_bracket_is_counted_once_and_one_that_contradicts_itself_is_told(
     for store, ends in ((root, (1.0, 2.0)), (new, (1.2, 1.9))):
         put(store, bracket(1.0, ends))
     put(new, row(epsilon(), Answer.enclosure(1.95, 2.0), method=Claims()))
-    (moved,) = compare(table_of(root), table_of(new))
+    (moved,) = compare(table_in(root), table_in(new))
     assert (moved.tighter, moved.disjoint) == (0, 1)
-    (moved,) = compare(table_of(new), table_of(new))
+    (moved,) = compare(table_in(new), table_in(new))
     assert (moved.same, moved.disjoint) == (0, 1)
 
 

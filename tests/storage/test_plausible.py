@@ -21,12 +21,12 @@ from privcore.registry import registered
 from storage import Row, open_store, publish, to_table
 from storage.errors import StoreError
 from storage.located import located
-from storage.lookup_table import LookupTable, lookup_table
+from storage.lookup_table import LookupTable
 from storage.plausible import impossible
 from storage.removal import remove
 from storage.table_import import import_lookup_table
 from storage.verify import verify
-from tests.storage.made_up import Claims, UnamplifiedEpsilon, epsilon, put, row
+from tests.storage.made_up import Claims, UnamplifiedEpsilon, epsilon, imported, put, row, table_of
 
 CENTURY = datetime(2199, 1, 1, tzinfo=UTC)
 
@@ -45,9 +45,7 @@ def test_a_part_of_a_time_to_come_is_not_sound(tmp_path: Path) -> None:
 
 
 def test_a_table_of_a_time_to_come_is_not_imported(tmp_path: Path) -> None:
-    put(tmp_path / "theirs", [at(CENTURY), row(epsilon(sigma=2.0))])
-    with open_store(tmp_path / "theirs") as store:
-        table = lookup_table(store)
+    table = table_of(tmp_path / "theirs", [at(CENTURY), row(epsilon(sigma=2.0))])
     with pytest.raises(
         StoreError, match=r"Cannot import version 2199\.01\.01-.* finished on 2199-01-01, but"
     ):
@@ -56,10 +54,8 @@ def test_a_table_of_a_time_to_come_is_not_imported(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_is_fast_by_hours_is_accepted(tmp_path: Path) -> None:
-    put(tmp_path / "theirs", at(datetime.now(UTC) + timedelta(hours=23)))
-    assert verify(located(tmp_path / "theirs")).sound
-    with open_store(tmp_path / "theirs") as store:
-        import_lookup_table(lookup_table(store), located(tmp_path / "store"))
+    imported(tmp_path / "store", at(datetime.now(UTC) + timedelta(hours=23)))
+    assert verify(located(tmp_path / "author")).sound
     assert verify(located(tmp_path / "store")).sound
 
 

@@ -15,7 +15,7 @@ from storage import StoreError, open_store
 from storage.lookup_table import lookup_table, read_lookup_table, write_lookup_table
 from storage.schema import problem_id
 from storage.shipped import FOLDER, VARIABLE, shipped_file, shipped_store, shipped_version
-from tests.storage.made_up import epsilon, put, row
+from tests.storage.made_up import epsilon, put, row, table_of
 
 pytestmark = pytest.mark.sampled(3)
 
@@ -40,9 +40,8 @@ def rows() -> Any:
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A table with two rows, named by the variable, and an empty cache."""
-    put(tmp_path / "made", [row(epsilon(sigma=s), Answer.enclosure(4 / s, 4.4 / s)) for s in (1.0, 2.0)])
-    with open_store(tmp_path / "made") as store:
-        table = lookup_table(store)
+    made = [row(epsilon(sigma=s), Answer.enclosure(4 / s, 4.4 / s)) for s in (1.0, 2.0)]
+    table = table_of(tmp_path / "made", made)
     path = tmp_path / f"lookup-{table.version}.parquet"
     write_lookup_table(table, path)
     monkeypatch.setenv(VARIABLE, str(path))

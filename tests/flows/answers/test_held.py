@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from privcore import Answer
-from storage import open_store
-from storage.lookup_table import lookup_table, write_lookup_table
+from storage.lookup_table import write_lookup_table
 from storage.shipped import VARIABLE
 from tests.flows.small_store import Command
-from tests.storage.made_up import epsilon, put, row
+from tests.storage.made_up import epsilon, put, row, table_of
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -27,9 +26,7 @@ def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: p
 @pytest.fixture(autouse=True)
 def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The version of a shipped table with one row."""
-    put(tmp_path / "made", row(epsilon(), TRUE, sweep="lookup"))
-    with open_store(tmp_path / "made") as store:
-        table = lookup_table(store)
+    table = table_of(tmp_path / "made", row(epsilon(), TRUE, sweep="lookup"))
     write_lookup_table(table, tmp_path / f"lookup-{table.version}.parquet")
     monkeypatch.setenv(VARIABLE, str(tmp_path / f"lookup-{table.version}.parquet"))
     monkeypatch.setenv("PRIVSWEEP_CACHE", str(tmp_path / "cache"))

@@ -6,12 +6,8 @@ from pathlib import Path
 import pytest
 
 from privcore import Answer, find, find_problem
-from storage import open_store
-from storage.located import located
-from storage.lookup_table import lookup_table
-from storage.table_import import import_lookup_table
 from tests.flows.small_store import Command
-from tests.storage.made_up import put, row
+from tests.storage.made_up import imported, put, row
 
 BAGS = find_problem("label-advantage").from_fields({"mechanism": "llp", "prior": "beta(2,3)", "bag_size": 8})
 WORDS = ("label-advantage", "mechanism=llp", "prior=beta(2,3)", "bag_size=8")
@@ -73,10 +69,7 @@ def test_of_lower_ends_alone_the_largest_is_the_narrowest(privsweep: Command) ->
 
 
 def test_an_interval_from_a_lookup_table_is_named_as_imported(privsweep: Command, tmp_path: Path) -> None:
-    put(tmp_path / "theirs", row(BAGS, LIKELY, method=find("labels.sampling")()))
-    with open_store(tmp_path / "theirs") as theirs:
-        table = lookup_table(theirs)
-    import_lookup_table(table, located(tmp_path / "store"))
+    table = imported(tmp_path / "store", row(BAGS, LIKELY, method=find("labels.sampling")()))
     told = f"(labels.sampling, imported and not recomputed, from the lookup table {table.version})"
     assert privsweep("lookup", *WORDS) == 3
     assert told in privsweep.err

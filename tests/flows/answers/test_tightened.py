@@ -15,11 +15,8 @@ from flows.answers.held import any_held
 from flows.answers.tightened import WIDE, keep, tightened
 from privcore import Answer, Problem, find, find_problem
 from storage import open_store
-from storage.located import located
-from storage.lookup_table import lookup_table
-from storage.table_import import import_lookup_table
 from tests.flows.small_store import Command
-from tests.storage.made_up import epsilon, put, row
+from tests.storage.made_up import epsilon, imported, put, row
 
 pytestmark = pytest.mark.sampled(3)
 
@@ -129,10 +126,7 @@ def test_a_stored_bound_that_a_computed_one_contradicts_is_a_conflict(privsweep:
 def test_a_conflict_names_the_table_of_an_imported_bound_and_how_to_take_it_back(
     privsweep: Command, tmp_path: Path
 ) -> None:
-    put(tmp_path / "author", row(epsilon(sigma=2.0), Answer.at_most(0.5)))
-    with open_store(tmp_path / "author") as author:
-        table = lookup_table(author)
-    import_lookup_table(table, located(tmp_path / "store"))
+    table = imported(tmp_path / "store", row(epsilon(sigma=2.0), Answer.at_most(0.5)))
     words = ("lookup", *question(epsilon(sigma=2.0)), "--store", tmp_path / "store", "--compute")
     assert privsweep(*words) == 1
     assert f"imported from the table {table.version}" in privsweep.err

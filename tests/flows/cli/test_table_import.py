@@ -8,27 +8,24 @@ import pytest
 
 from flows.cli.app import run
 from privcore import Answer, Point, evaluate, find, find_problem
-from storage import open_store
-from storage.lookup_table import lookup_table, read_lookup_table, write_lookup_table
-from tests.storage.made_up import epsilon, put, row
+from storage.lookup_table import read_lookup_table, write_lookup_table
+from tests.storage.made_up import epsilon, row, table_of
 
 WORDS = ["unamplified-epsilon", "sigma=1", "delta=1e-5"]
 
 
 def written(folder: Path, *answers: Answer) -> str:
     """A lookup table of made-up answers at sigma 1, 2, ...; the true epsilon at sigma 1 is 4.377."""
-    put(folder / "theirs", [row(epsilon(sigma=1 + k), answer) for k, answer in enumerate(answers)])
-    with open_store(folder / "theirs") as store:
-        table = lookup_table(store)
+    made = [row(epsilon(sigma=1 + k), answer) for k, answer in enumerate(answers)]
+    table = table_of(folder / "theirs", made)
     write_lookup_table(table, folder / "table.parquet")
     return table.version
 
 
 def of_one(folder: Path, point: Point, answer: Answer) -> str:
     """The file of a lookup table with one answer."""
-    put(folder / "author", row(point.problem, answer, method=point.method))
-    with open_store(folder / "author") as author:
-        write_lookup_table(lookup_table(author), folder / "table.parquet")
+    made = row(point.problem, answer, method=point.method)
+    write_lookup_table(table_of(folder / "author", made), folder / "table.parquet")
     return str(folder / "table.parquet")
 
 

@@ -1,18 +1,16 @@
 """The page marks brackets that rest on imported rows, as lookups do."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from selenium import webdriver
 
 from flows.page.build import build
-from privcore import Answer, find, find_problem
+from privcore import Answer
 from storage import open_store
-from storage.located import located
-from storage.lookup_table import lookup_table
-from storage.table_import import import_lookup_table
 from tests.flows.page.browser import copied, text, visit, wait
-from tests.storage.made_up import epsilon, put, row
+from tests.storage.made_up import claimed, epsilon, imported, put, put_each, row
 
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("page")]
 
@@ -24,10 +22,7 @@ DELTA = "#problem=unamplified-epsilon&delta=1e-5"
 @pytest.fixture(scope="module")
 def version(folder: Path) -> str:
     """The version of the table from which the row at sigma 1 was imported; that at sigma 2 was computed."""
-    put(folder / "theirs", row(epsilon(sigma=1.0), NARROW))
-    with open_store(folder / "theirs") as store:
-        table = lookup_table(store)
-    import_lookup_table(table, located(folder / "mine"))
+    table = imported(folder / "mine", row(epsilon(sigma=1.0), NARROW))
     put(folder / "mine", row(epsilon(sigma=2.0), Answer.enclosure(1.95, 1.96)))
     with open_store(folder / "mine") as store:
         build(store, folder / "www" / "imported")
@@ -69,17 +64,14 @@ def test_a_bracket_of_the_store_is_called_proved(
 def test_a_contradiction_names_the_table_of_an_imported_end_and_calls_nothing_proved(
     browser: webdriver.Chrome, origin: str, folder: Path
 ) -> None:
-    put(folder / "false", row(epsilon(sigma=1.5), Answer.enclosure(1.0, 1.1)))
-    with open_store(folder / "false") as store:
-        table = lookup_table(store)
-    import_lookup_table(table, located(folder / "crossed"))
+    version = imported(folder / "crossed", row(epsilon(sigma=1.5), Answer.enclosure(1.0, 1.1))).version
     put(folder / "crossed", row(epsilon(sigma=2.0), Answer.enclosure(2.0, 2.1)))
     with open_store(folder / "crossed") as store:
         build(store, folder / "www" / "crossed")
     visit(browser, f"{origin}/crossed/{DELTA}&sigma=1.5")
     wait(browser, "#bracket .error, #bracket p")
     shown = text(browser, "bracket")
-    assert f"unamplified.exact (imported from the table {table.version}) at most 1.1" in shown
+    assert f"unamplified.exact (imported from the table {version}) at most 1.1" in shown
     assert "has at least 2, but" in shown
     assert "proved" not in shown
 
@@ -87,22 +79,18 @@ def test_a_contradiction_names_the_table_of_an_imported_end_and_calls_nothing_pr
 def test_a_comparison_keeps_the_notice_of_a_contradiction_next_to_the_computed_bracket(
     browser: webdriver.Chrome, origin: str, folder: Path
 ) -> None:
-    fields = {"sigma": 1.0, "delta": 1e-6, "steps": 100}
-    allocation = find_problem("allocation-epsilon").from_fields(fields)
-    poisson = find_problem("poisson-epsilon").from_fields({**fields, "sampling_probability": 0.01})
-    put(folder / "renyi", row(poisson, Answer.at_most(0.1), method=find("poisson.renyi")()))
-    with open_store(folder / "renyi") as store:
-        table = lookup_table(store)
-    import_lookup_table(table, located(folder / "schemes"))
-    proved = Answer.enclosure(0.951, 0.9591)
-    put(folder / "schemes", row(poisson, proved, method=find("poisson.certified")()))
-    put(
-        folder / "schemes",
-        row(allocation, Answer.enclosure(0.856, 0.86), method=find("allocation.certified")()),
-    )
+    run: dict[str, Any] = {"sigma": 1.0, "delta": 1e-6, "steps": 100}
+    poisson: dict[str, Any] = {**run, "sampling_probability": 0.01}
+    false = claimed("poisson-epsilon", "poisson.renyi", Answer.at_most(0.1), **poisson)
+    version = imported(folder / "schemes", false).version
+    own = [
+        claimed("poisson-epsilon", "poisson.certified", Answer.enclosure(0.951, 0.9591), **poisson),
+        claimed("allocation-epsilon", "allocation.certified", Answer.enclosure(0.856, 0.86), **run),
+    ]
+    put_each(folder / "schemes", own)
     with open_store(folder / "schemes") as store:
         build(store, folder / "www" / "schemes")
     visit(browser, f"{origin}/schemes/#problem=allocation-epsilon&sigma=1&steps=100&delta=1e-6")
     wait(browser, "#compare .error")
     assert "computed in this browser" in text(browser, "compare")
-    assert f"(imported from the table {table.version}) at most 0.1" in text(browser, "compare")
+    assert f"(imported from the table {version}) at most 0.1" in text(browser, "compare")
