@@ -21,6 +21,22 @@ class Direction(StrEnum):
     LOWER = "lower"
     ESTIMATE = "estimate"
 
+    def allows(self, lower: float, upper: float, largest: float) -> bool:
+        """Return whether a method with this claim can give these ends.
+
+        Args:
+            lower: Lower end; 0 says nothing.
+            upper: Upper end; `largest` or more says nothing.
+            largest: Largest possible truth.
+
+        Example:
+            >>> Direction.UPPER.allows(0.0, 0.5, 1.0), Direction.ESTIMATE.allows(0.0, 0.5, 1.0)
+            (True, False)
+        """
+        below = self in (Direction.ENCLOSURE, Direction.LOWER)
+        above = self in (Direction.ENCLOSURE, Direction.UPPER)
+        return (below or lower <= 0.0) and (above or upper >= largest)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from flows.answers.show import bracket_text, kind_of, origin_text
+from flows.answers.show import bracket_text, kind_of
 from flows.answers.sourced import Sourced
 from flows.printing import LEFT, html_table, listed, rounded_down, rounded_up
 from privcore import Bracket, LimitError, PrivsweepError, Problem, Status
+from storage.marks import origin_text
 
 
 @dataclass(frozen=True, kw_only=True)

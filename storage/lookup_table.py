@@ -1,6 +1,7 @@
 """The lookup table: all answers of a store in one versioned Parquet file, for exchange and comparison."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from storage import layout
 from storage.catalog import Store
 from storage.disk import write_atomically
 from storage.errors import StoreError, reason
+from storage.imported import source_of
 from storage.part_columns import not_utf8
 from storage.parts import NUMBERS, ROW_GROUP
 from storage.plausible import LAST
@@ -46,6 +48,16 @@ class LookupTable:
 
     version: str
     rows: pa.Table
+
+    @property
+    def imported(self) -> dict[str, int]:
+        """Number of rows that the author of the table had imported, by their lookup table."""
+        counts = self.rows["versions"].cast(pa.string()).value_counts().to_pylist()
+        found = Counter[str]()
+        for each in counts:
+            found[source_of(each["values"] or "")] += each["counts"]
+        del found[""]
+        return dict(found)
 
 
 def lookup_table(store: Store) -> LookupTable:

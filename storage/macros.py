@@ -169,7 +169,9 @@ def _typed(parameter: Parameter, given: str) -> str:
 
 def _sound(kind: type[Problem], lower: str, upper: str) -> str:
     """Return a condition that is true or raises an error; it is in a `where`, since columns may be unused."""
-    contradiction = f"The store contradicts itself about {kind.name}; see the view conflicts."
+    contradiction = (
+        f"The store contradicts itself about {kind.name}; see the view conflicts and `privsweep verify`."
+    )
     return f"case when {lower} > {upper} then error('{contradiction}') else true end"
 
 

@@ -1,4 +1,6 @@
-"""The marks of imported rows: the key `imported` in the column `versions`, found by its text."""
+"""The marks of imported rows: the key `imported` in the column `versions`, and its words in answers."""
+
+from collections.abc import Sequence
 
 LONGEST_MARK = 100
 """Most characters of a mark that are read: the version of a lookup table is shorter, unless it is forged."""
@@ -20,3 +22,16 @@ IMPORTED_ROWS = f"""
     select point_id, {IMPORTED} as source from results where {MARKED}
 """
 """Query for the ids of the imported rows, with their lookup tables."""
+
+NOT_RECOMPUTED = "imported and not recomputed"
+"""Kind of a bound with an end from a lookup table that somebody else computed, in place of `proved`."""
+
+
+def tables_text(imported: Sequence[str]) -> str:
+    """Return the clause that names lookup tables, or ""."""
+    return f", from the lookup table {' and '.join(imported)}" if imported else ""
+
+
+def origin_text(imported: Sequence[str]) -> str:
+    """Return the clause that an end of a bracket was imported, and from where, or ""."""
+    return f"{NOT_RECOMPUTED}{tables_text(imported)}" if imported else ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from privcore import Answer, Point, find, find_problem
+from privcore import Answer, Direction, Point, find, find_problem
 from privcore.errors import PrivsweepError
 from privcore.point import canonical, hashed
 from privcore.problem import Problem
@@ -19,6 +19,7 @@ from storage.plausible import too_late
 from storage.replacements import replacements
 from storage.schema import object_in, problem_id
 
+_LACKS = {Direction.UPPER: "lower end", Direction.LOWER: "upper end", Direction.ESTIMATE: "ends"}
 _POINT = ("problem_id", "method", "method_version", "knobs")
 
 
@@ -106,4 +107,9 @@ def _check(kind: type[Problem], rows: pa.Table) -> None:
         method = find(row["method"]).from_knobs(object_in(row["knobs"]))
         if not 1 <= row["method_version"] <= method.version:
             raise StoreError(f"row {row['point_id']} has {method.name} of version {row['method_version']}")
+        # The claim of an older version is unknown, and its ends are not relied on.
+        current, (lower, upper) = row["method_version"] == method.version, (row["lower"], row["upper"])
+        if current and not method.direction.allows(lower, upper, kind.largest):
+            lacks = f"{method.name} gives no {_LACKS[method.direction]}"
+            raise StoreError(f"row {row['point_id']} has the ends [{lower!r}, {upper!r}], but {lacks}")
         Point(problem=problem, method=method)

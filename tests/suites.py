@@ -22,7 +22,7 @@ Case = TypeVar("Case")
 CASES = 2
 """Cases of a parametrised test in the sample."""
 
-TESTS = 4
+TESTS = 3
 """Tests of a module in the sample."""
 
 RESULTS = Path(__file__).parent / "mutations" / "results.json"

@@ -4,10 +4,10 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from flows.answers.show import Aside, bracket_text, origin_text
+from flows.answers.show import Aside, bracket_text
 from privcore import Bracket, Problem
 from storage import QueryError, Store
-from storage.marks import IMPORTED
+from storage.marks import IMPORTED, origin_text
 from storage.schema import problem_id
 from storage.shipped import shipped_store
 from storage.views import view_name

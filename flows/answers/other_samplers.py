@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.compare import Answering, problems
-from flows.answers.show import Aside, origin_text
+from flows.answers.show import Aside
 from flows.answers.sourced import Sourced
 from flows.printing import filled, rounded_down, rounded_up
+from storage.marks import origin_text
 
 LIMIT_SECONDS = 1.0
 """Estimated time above which a method is not started for this comparison, in seconds."""

@@ -10,6 +10,7 @@ from flows.answers.explain import Explanation
 from flows.answers.sourced import Sourced
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from privcore import Bracket, Direction, Problem
+from storage.marks import NOT_RECOMPUTED
 
 NEIGHBOURS = {
     "add-remove": "one canary is added or removed (add-remove)",
@@ -19,9 +20,6 @@ NEIGHBOURS = {
 
 VALUES_ALONE = "proved for the values of the file alone"
 """Kind of a bound if a column of a file is taken as a whole distribution."""
-
-NOT_RECOMPUTED = "imported and not recomputed"
-"""Kind of a bound with an end from a lookup table that somebody else computed, in place of `proved`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,16 +139,6 @@ def certain(*, assuming: bool, imported: Sequence[str]) -> str:
     """
     proof = VALUES_ALONE if assuming else "proved"
     return proof.replace("proved", NOT_RECOMPUTED, 1) if imported else proof
-
-
-def tables_text(imported: Sequence[str]) -> str:
-    """Return the clause that names lookup tables, or ""."""
-    return f", from the lookup table {' and '.join(imported)}" if imported else ""
-
-
-def origin_text(imported: Sequence[str]) -> str:
-    """Return the clause that an end of a bracket was imported, and from where, or ""."""
-    return f"{NOT_RECOMPUTED}{tables_text(imported)}" if imported else ""
 
 
 def show_conditions(problem: Problem) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import CONFLICT, UncoveredError, conditions
-from flows.answers.show import NOT_RECOMPUTED, methods_text, show_conditions, width_text
+from flows.answers.show import methods_text, show_conditions, width_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from flows.spec.sweep import Sweep, embedded, embedded_names, from_spec, load
 from privcore import PROBLEMS, Bracket, Problem
@@ -14,6 +14,7 @@ from privcore.errors import unknown
 from storage import Store
 from storage.contradictions import remedy
 from storage.errors import ContradictionError
+from storage.marks import NOT_RECOMPUTED
 from storage.schema import problem_id
 from storage.views import view_name
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection
 
-from flows.answers.show import NOT_RECOMPUTED, tables_text
 from storage import Store
 from storage.macros import COMPARED, SHORT
+from storage.marks import NOT_RECOMPUTED, tables_text
 from storage.views import view_name
 
 _SHARED = ("results", "best", "conflicts", "query", "query_table")

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.answers.show import NOT_RECOMPUTED
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading, shown
 from flows.figures.draw import FORMATS, draw
 from flows.figures.figure import Picture, picture
@@ -138,11 +137,8 @@ def _complaints(drawn: Picture, store: Path) -> list[str]:
             f"{words} lacks {failed} of {total} points, which failed "
             f"({_listed(drawn.failed)}); {retries} {again} again."
         )
-    if imported := sum(drawn.imported.values()):
-        sentences.append(
-            f"{words} shows {imported} of {total} points that were {NOT_RECOMPUTED} "
-            f"(lookup table {_listed(drawn.imported)})."
-        )
+    if drawn.imported:
+        sentences.append(f"{words}: {drawn.origin}")
     return sentences
 
 

@@ -29,7 +29,7 @@ def build(
     if built.conflicts:
         say(
             f"privsweep: The store contradicts itself about {_counted(built.conflicts, 'problem')}; "
-            "see the view conflicts.",
+            "see the view conflicts and `privsweep verify`.",
             file=sys.stderr,
         )
     if json:

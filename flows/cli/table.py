@@ -1,9 +1,10 @@
 """Commands on lookup tables: publish the answers of a store as one file, import a file, compare two files."""
 
+import sys
 from collections import Counter
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,10 @@ from flows.printing import as_json, say
 from flows.printing import show as show_table
 from privcore import DomainError, ExitCode
 from storage.errors import StoreError
+from storage.marks import origin_text
+
+if TYPE_CHECKING:
+    from storage.lookup_table import LookupTable
 
 TableFile = Annotated[
     Path | None,
@@ -39,7 +44,7 @@ def publish(
     write_lookup_table(table, path)
     about = write_description(table, path)
     content = {"file": str(path), "about": str(about), "version": table.version, "rows": len(table.rows)}
-    _print(content, json)
+    _print(content, json, table)
 
 
 def show(file: TableFile = None, json: Json = False) -> None:
@@ -48,13 +53,11 @@ def show(file: TableFile = None, json: Json = False) -> None:
 
     table = read_lookup_table(file or _shipped())
     counts = Counter(table.rows["problem"].to_pylist())
+    content: dict[str, Any] = {"version": table.version, "rows": len(table.rows)}
     if json:
-        _print(
-            {"version": table.version, "rows": len(table.rows), "problems": dict(sorted(counts.items()))},
-            json,
-        )
+        _print({**content, "problems": dict(sorted(counts.items()))}, json, table)
         return
-    _print({"version": table.version, "rows": len(table.rows)}, json)
+    _print(content, json, table)
     for problem, count in sorted(counts.items()):
         say(f"{count:>9}  {problem}")
 
@@ -93,7 +96,7 @@ def import_(
         raise StoreError(f"Nothing was imported, since a recomputed row {how}: {again.wrong[0]}")
     parts = import_lookup_table(table, place)
     content = {"version": table.version, "rows": len(table.rows), "parts": len(parts), "store": place.name}
-    _print({**content, "checked": again.rows, "seed": draw}, json)
+    _print({**content, "checked": again.rows, "seed": draw}, json, table)
 
 
 def remove(
@@ -143,5 +146,14 @@ def _shipped() -> Path:
     return path
 
 
-def _print(content: dict[str, Any], json: bool) -> None:
+def _print(content: dict[str, Any], json: bool, table: "LookupTable | None" = None) -> None:
+    """Print facts, and on standard error a note on rows that the author of a table had imported."""
+    if table is not None and (imported := table.imported):
+        rows = f"{sum(imported.values())} of {len(table.rows)} rows of the table {table.version}"
+        say(
+            f"privsweep: {rows} had been {origin_text(list(imported))}; an import of this table marks them "
+            "with its own version.",
+            file=sys.stderr,
+        )
+        content |= {"imported": imported} if json else {}
     say(as_json(content) if json else "\n".join(f"{key:<8} {value}" for key, value in content.items()))

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,8 @@ _STYLE: dict[str, Any] = {
 }
 _NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _LEGEND_INCHES = 2.3
+_LETTERS = 10
+"""Letters of a title that fit into an inch."""
 _DOT = 2.2
 """Area of a dot, in square points."""
 
@@ -87,8 +90,13 @@ def canvas(picture: Picture) -> "Canvas":
             line[-1].legend(handles.values(), shown, loc="center left", borderaxespad=0.0, markerscale=scale)
     if below:
         drawn.legend(handles.values(), list(handles), loc="outside lower center", ncols=min(columns + 1, 3))
-    drawn.suptitle(picture.title)
+    drawn.suptitle("\n".join([picture.title, *_wrapped(picture.origin, size[0])]))
     return drawn
+
+
+def _wrapped(sentence: str, inches: float) -> list[str]:
+    """Return the lines of a sentence below a title, with its dollar signs as they are."""
+    return [line.replace("$", r"\$") for line in wrap(sentence, int(inches * _LETTERS))]
 
 
 def _inches(columns: int, *, below: bool) -> tuple[float, float]:

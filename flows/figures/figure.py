@@ -7,6 +7,7 @@ from flows.figures.panels import Panel
 from flows.figures.stored import Stored
 from privcore import Problem
 from storage import Store
+from storage.marks import origin_text
 
 
 def _everything(_: Problem) -> bool:
@@ -70,6 +71,13 @@ class Picture:
     missing: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
     imported: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def origin(self) -> str:
+        """The sentence about imported points, which files of the picture show below its title, or ""."""
+        number = sum(self.imported.values())
+        told = origin_text(list(self.imported))
+        return f"{number} of {self.points} points are {told}." if number else ""
 
     @property
     def empty(self) -> bool:

@@ -2,9 +2,7 @@
 
 from flows.reports.axes import LEAST, Ends
 from flows.reports.plot import DOUBTFUL, Form, Plot
-
-_BARS = (Form.BRACKET, Form.DOUBTFUL, Form.IMPORTED, Form.CONFLICT)
-"""Forms that are drawn as bars between both ends."""
+from storage.marks import origin_text
 
 
 def captions(plot: Plot) -> list[str]:
@@ -35,9 +33,10 @@ def captions(plot: Plot) -> list[str]:
             "upper bound, with a confidence below 1."
         )
     if Form.IMPORTED in plot.forms:
+        tables = dict.fromkeys(table for mark in plot.marks for table in mark.bracket.imported)
         said.append(
-            "A triangle pointing right is a bound that was imported from a lookup table and not recomputed: "
-            "its upper end, or its lower end if it has no upper end."
+            f"A triangle pointing right is {origin_text(list(tables))}: an upper end, a lower end without "
+            "an upper end, the middle of an interval with a confidence, or an estimate."
         )
     if Form.ESTIMATE in plot.forms:
         said.append("Crosses are estimates under an assumption, without proof.")
@@ -58,7 +57,7 @@ def _beyond(plot: Plot) -> list[str]:
             f"Numbers that are 0, or less than {LEAST:g} of the largest number, are drawn at the lower edge "
             "of the logarithmic axis."
         )
-    bars = [place for place in places if plot.intervals or place[0].form in _BARS]
+    bars = [place for place in places if plot.intervals or place[0].has_bar]
     if any(mark.bracket.lower < floor <= mark.shown <= ceiling for mark, floor, ceiling in bars) or any(
         mark.bracket.upper > ceiling >= mark.shown for mark, _, ceiling in bars
     ):

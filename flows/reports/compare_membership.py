@@ -100,7 +100,7 @@ def _plot(kind: type[Problem], answers: Sequence[StoredAnswer]) -> Iterator[Plot
     marks, notes = drawable(
         Mark(
             x=answer.method,
-            series=("imported" if answer.imported else "proved") if answer.proved else "no proof",
+            series="imported" if answer.imported else "proved" if answer.proved else "no proof",
             setting=listed({name: answer.fields[name] for name in varied}),
             bracket=answer.bracket,
             value=answer.row["value"],

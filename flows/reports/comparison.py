@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flows.answers.show import methods_text, origin_text, sure
+from flows.answers.show import methods_text, sure
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import Block, TextTable, counted
 from flows.reports.plot import Mark, Plot, drawable
@@ -12,6 +12,7 @@ from flows.spec.grid import count
 from flows.spec.sweep import embedded, load
 from privcore import Bracket
 from privcore.parameter import Value
+from storage.marks import origin_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,7 @@ def fits(entry: Entry, row: Mapping[str, Entry]) -> bool:
 
 
 def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> TextTable:
-    """Return a row for each setting, with the ends of every scheme; ends without proof are marked."""
+    """Return a row for each setting, with the ends of every scheme; confidences and imports are marked."""
     names = list(dict.fromkeys(entry.scheme for entry in entries))
     rows: dict[tuple[Value, ...], list[dict[str, Entry]]] = {}
     for entry in entries:  # entries that differ in a further field get separate rows
@@ -134,6 +135,8 @@ def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> TextTabl
         lines.append(line)
     fixed = {key: value for key, value in entries[0].fields.items() if key not in keys}
     told = f", with {listed(fixed)}" if fixed else ""
+    if tables := list(dict.fromkeys(table for entry in entries for table in entry.bracket.imported)):
+        told += f"; some numbers are {origin_text(tables)}"
     return TextTable(
         title=f"{asks[:1].upper()}{asks[1:]} in {counted(len(rows), 'setting')}{told}",
         names=columns,
@@ -158,19 +161,23 @@ class _Ends:
         self.all_sure = "" if shared == 1.0 else f" (confidence {sure(shared)})"
 
     def cells(self, entry: Entry | None) -> list[str]:
-        """Return the cells of an entry; an end with a confidence of its own is followed by it."""
+        """Return the cells of an entry; an end is followed by a confidence of its own and by an import."""
         if entry is None:
             return [""] * len(self.kept)
         bracket = entry.bracket
-        own = (
-            "" if bracket.confidence == 1.0 or self.all_sure else f" (confidence {sure(bracket.confidence)})"
-        )
+        import_mark = ["imported"] if bracket.imported else []
+        own = [] if bracket.confidence == 1.0 or self.all_sure else [f"confidence {sure(bracket.confidence)}"]
         found = {
-            "lower": f"{rounded_down(bracket.lower)}{own}",
-            "upper": f"{rounded_up(bracket.upper)}{own}",
-            "estimate": "" if entry.value is None else f"{entry.value:.6g}",
+            "lower": f"{rounded_down(bracket.lower)}{_in_brackets([*own, *import_mark])}",
+            "upper": f"{rounded_up(bracket.upper)}{_in_brackets([*own, *import_mark])}",
+            "estimate": "" if entry.value is None else f"{entry.value:.6g}{_in_brackets(import_mark)}",
         }
         return [found[name] for name in self.kept]
+
+
+def _in_brackets(words: Sequence[str]) -> str:
+    """Return words behind a number, or ""."""
+    return f" ({', '.join(words)})" if words else ""
 
 
 def methods_of(entries: Sequence[Entry]) -> TextTable:

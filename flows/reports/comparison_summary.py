@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from flows.answers.show import certain, origin_text, sure, tables_text
+from flows.answers.show import certain, sure
 from flows.answers.typical import typical_row
 from flows.printing import listed, rounded_down, rounded_up
 from flows.reports.comparison import Entry, fits, imported_text
@@ -11,6 +11,7 @@ from flows.reports.document import Block, Heading, Paragraph, counted
 from flows.reports.summary import EPSILON, assumed, tables_of
 from privcore import Bracket, Problem
 from privcore.parameter import Value
+from storage.marks import origin_text, tables_text
 
 REFUTED = "refuted, "
 """Beginning of the names of schemes that are audits."""

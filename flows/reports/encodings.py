@@ -9,7 +9,7 @@ from flows.answers.show import methods_text, sure
 from flows.figures.panels import RAMP, between
 from flows.printing import exactly, rounded_down, rounded_up
 from flows.reports.axes import Ends, is_geometric
-from flows.reports.plot import DOUBTFUL, UNPROVED, Form, Mark, Plot
+from flows.reports.plot import UNPROVED, Form, Mark, Plot
 from privcore.parameter import Value
 
 _WORDS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -120,20 +120,18 @@ def _datum(plot: Plot, ends: Ends, mark: Mark) -> dict[str, Any]:
     }
     if form is Form.CONFLICT:
         found["b"] = ends.held(mark, mark.bracket.upper)
-    elif (plot.intervals and form is not Form.ESTIMATE) or form in (
-        Form.BRACKET,
-        Form.DOUBTFUL,
-        Form.IMPORTED,
-    ):
+    elif mark.has_bar or (plot.intervals and not mark.is_estimate):
         # A bound on one side is drawn to the edge on the other side.
         found |= {"a": ends.held(mark, mark.bracket.lower), "b": ends.held(mark, mark.bracket.upper)}
-    if form in (Form.BRACKET, Form.MOST, *UNPROVED):
+    if form in (Form.BRACKET, Form.MOST, *UNPROVED) and not mark.is_estimate:
         found["e"] = found["y"]
     found |= {f"m{k}": exactly(value) for k, value in enumerate(mark.more.values())}
     if mark.value is not None:
         found["v"] = f"{mark.value:.6g}"
     if mark.bracket.confidence < 1.0:
         found["c"] = sure(mark.bracket.confidence)
+    if mark.bracket.imported:
+        found["im"] = " and ".join(mark.bracket.imported)
     return found
 
 
@@ -184,6 +182,7 @@ def tooltip(plot: Plot) -> list[Any]:
     lines += [(f"m{k}", name) for k, name in enumerate(plot.marks[0].more)]
     lines += [("lo", f"{plot.y_name}, lower"), ("up", f"{plot.y_name}, upper")]
     lines += [("v", "estimate")] if any(mark.value is not None for mark in plot.marks) else []
-    lines += [("c", "confidence")] if set(DOUBTFUL) & set(plot.forms) else []
+    lines += [("c", "confidence")] if any(mark.bracket.confidence < 1.0 for mark in plot.marks) else []
     lines += [("by", "method"), ("form", "kind")]
+    lines += [("im", "lookup table")] if any(mark.bracket.imported for mark in plot.marks) else []
     return [altair().Tooltip(f"{name}:N", title=title) for name, title in lines if title]

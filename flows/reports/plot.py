@@ -29,12 +29,20 @@ class Form(StrEnum):
     DOUBTFUL_LEAST = "lower bound, confidence below 1"
     DOUBTFUL_MOST = "upper bound, confidence below 1"
     IMPORTED = "imported and not recomputed"
+    """With any confidence; also an estimate."""
     ESTIMATE = "estimate without proof"
     CONFLICT = "contradiction"
     """The lower bound of one method exceeds the upper bound of another method: one of the two is wrong."""
 
 
-DOUBTFUL = (Form.DOUBTFUL, Form.DOUBTFUL_LEAST, Form.DOUBTFUL_MOST)
+_DOUBTFUL = {
+    (True, True): Form.DOUBTFUL,
+    (True, False): Form.DOUBTFUL_LEAST,
+    (False, True): Form.DOUBTFUL_MOST,
+}
+"""Forms by the ends that are not trivial."""
+
+DOUBTFUL = tuple(_DOUBTFUL.values())
 """Forms of bounds with a confidence below 1."""
 
 UNPROVED = (*DOUBTFUL, Form.IMPORTED)
@@ -75,16 +83,21 @@ class Mark:
         return bracket.upper < self.largest or bracket.lower == bracket.upper < math.inf
 
     @property
+    def is_estimate(self) -> bool:
+        """Whether both ends are trivial, so that only an estimate can be drawn."""
+        return not self.has_lower and not self.has_upper
+
+    @property
     def form(self) -> Form | None:
         """The kind of bounds, or None if there are no bounds and no estimate."""
-        if not self.has_lower and not self.has_upper:
-            return None if self.value is None else Form.ESTIMATE
-        if self.bracket.confidence < 1.0:
-            if self.has_lower and self.has_upper:
-                return Form.DOUBTFUL
-            return Form.DOUBTFUL_LEAST if self.has_lower else Form.DOUBTFUL_MOST
+        if self.is_estimate and self.value is None:
+            return None
         if self.bracket.crossed or self.bracket.imported:
             return Form.CONFLICT if self.bracket.crossed else Form.IMPORTED
+        if self.is_estimate:
+            return Form.ESTIMATE
+        if self.bracket.confidence < 1.0:
+            return _DOUBTFUL[self.has_lower, self.has_upper]
         if not self.has_upper:
             return Form.LEAST
         return Form.MOST if self.bracket.lower <= 0.0 < self.bracket.upper else Form.BRACKET
@@ -93,9 +106,16 @@ class Mark:
     def shown(self) -> float:
         """The number that is drawn: the end on the safe side, or the estimate."""
         lower, upper = self.bracket.lower, self.bracket.upper
-        if self.form in (Form.ESTIMATE, Form.DOUBTFUL):
+        if self.is_estimate or (self.has_lower and self.has_upper and self.bracket.confidence < 1.0):
             return 0.5 * (lower + upper) if self.value is None else self.value
         return max(lower, upper) if self.has_upper else lower
+
+    @property
+    def has_bar(self) -> bool:
+        """Whether a bar joins both ends, in a chart with a numeric axis below."""
+        if self.form is Form.IMPORTED:
+            return self.has_lower and self.has_upper
+        return self.form in (Form.BRACKET, Form.DOUBTFUL, Form.CONFLICT)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from flows.answers.show import NOT_RECOMPUTED, condition_lines
+from flows.answers.show import condition_lines
 from flows.reports.document import Heading, Paragraph, TextTable, counted
 from flows.reports.stored import StoredAnswer
 from privcore import find, find_problem
 from privcore.errors import PrivsweepError
 from storage import SCHEMA_VERSION
 from storage.errors import StoreError
+from storage.marks import NOT_RECOMPUTED
 from storage.schema import object_in
 
 _MOST = 4

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from flows.answers.catalogue import meaning_of
-from flows.answers.show import bracket_text, certainty, origin_text, tables_text
+from flows.answers.show import bracket_text, certainty
 from flows.answers.sweep_table import Line
 from flows.answers.typical import typical_row
 from flows.printing import exactly, listed, rounded_down, rounded_up
@@ -12,6 +12,7 @@ from flows.reports.comparison import Entry
 from flows.reports.document import Block, Heading, Paragraph, TextTable
 from privcore import Problem
 from privcore.parameter import Value
+from storage.marks import origin_text, tables_text
 
 EPSILON = (
     "Epsilon bounds how much one example can change the published results: with the example and without it, "

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from flows.answers.show import NOT_RECOMPUTED, methods_text, origin_text, sure, width_text
+from flows.answers.show import methods_text, sure, width_text
 from flows.answers.sweep_table import Line
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import TextTable, counted
@@ -11,6 +11,7 @@ from flows.reports.stored import StoredAnswer
 from privcore import Problem
 from privcore.parameter import Value
 from storage.contradictions import remedy
+from storage.marks import NOT_RECOMPUTED, origin_text
 
 Columns = dict[str, list[str]]
 _IMPORTS = ("lower_import", "upper_import")

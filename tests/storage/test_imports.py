@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from privcore import Answer
+from privcore import Answer, find_problem
 from storage import Manifest, StoreError, open_store, publish, to_table, write_manifest
 from storage.compaction import compact
 from storage.export import write_store_sql
@@ -20,7 +20,7 @@ from storage.parts import parts
 from storage.removal import remove
 from storage.table_import import import_lookup_table
 from tests.storage.contents import row_hashes
-from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows, table_of
+from tests.storage.made_up import Claims, claimed, epsilon, manifest, put, row, rows, table_of
 from tests.storage.plain import plainly
 
 
@@ -139,6 +139,26 @@ def test_an_empty_version_removes_no_row(root: Path) -> None:
         remove(located(root), "")
     with open_store(root) as store:
         assert store.sql("from results").num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "lacks"),
+    [
+        ("poisson.pld", Answer.at_most(0.5), "ends"),
+        ("poisson.renyi", Answer.enclosure(0.1, 0.5), "lower end"),
+        ("shuffling.largest", Answer.enclosure(0.1, 0.5), "upper end"),
+    ],
+)
+def test_ends_that_a_method_does_not_claim_to_give_are_refused(
+    root: Path, tmp_path: Path, method: str, answer: Answer, lacks: str
+) -> None:
+    problem = f"{method.partition('.')[0]}-epsilon"
+    fields = {name: 0.01 for name in find_problem(problem).parameters if name == "sampling_probability"}
+    claim = claimed(problem, method, answer, sigma=1.0, delta=1e-5, steps=100, **fields)
+    table = table_of(tmp_path / "theirs", claim)
+    with pytest.raises(StoreError, match=rf"Cannot import .* {method} gives no {lacks}"):
+        import_lookup_table(table, located(root))
+    assert not root.exists()
 
 
 def test_a_row_of_an_unknown_method_is_refused(root: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ SETTINGS = ((0.0, 1.0), (0.05, 1.0), (0.0, 2.0))
 
 REPLACED = Look(label="a record replaced: sharp", color=BLACK)
 PUBLISHED = Look(label="a record replaced: paper", color=ORANGE, style="--")
-ADDED = Look(label="a record added or\nremoved: proved ends", color=GREEN)
+ADDED = Look(label="a record added or\nremoved: both ends", color=GREEN)
 
 _CURVES = (
     (PUBLISHED, "membership.published", "substitution"),

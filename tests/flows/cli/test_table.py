@@ -7,7 +7,8 @@ import pytest
 
 from flows.cli.app import run
 from privcore import Answer
-from tests.storage.made_up import epsilon, put, row, rows
+from tests.flows.small_store import Command
+from tests.storage.made_up import epsilon, imported, put, row, rows
 
 
 @pytest.fixture
@@ -36,6 +37,23 @@ def test_a_published_table_is_shown_imported_and_answers_lookups(
     question = ["lookup", "unamplified-epsilon", "sigma=1.01", "delta=1e-5", "--store", str(other), "--json"]
     assert run(question) == 0
     assert json.loads(capsys.readouterr().out)["upper"] == 2.0
+
+
+def test_a_table_with_rows_of_another_names_that_table_wherever_it_is_handled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    privsweep = Command(capsys)
+    put(tmp_path / "store", rows(2, first=9))
+    theirs = imported(tmp_path / "store", rows(1)).version
+    assert privsweep("table", "publish", "--store", tmp_path / "store", "--out", tmp_path, "--json") == 0
+    made = privsweep.json
+    assert made["imported"] == {theirs: 1}
+    for words in (("show",), ("import", "--check", "0", "--store", tmp_path / "other")):
+        assert privsweep("table", words[0], made["file"], *words[1:]) == 0
+        said = f"1 of 3 rows of the table {made['version']} had been imported and not recomputed"
+        assert f"{said}, from the lookup table {theirs}; " in privsweep.err
+        assert privsweep("table", words[0], made["file"], *words[1:], "--json") == 0
+        assert privsweep.json["imported"] == {theirs: 1}
 
 
 @pytest.mark.thorough

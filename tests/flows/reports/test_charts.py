@@ -12,7 +12,7 @@ from flows.reports import charts
 from flows.reports.axes import MOST_WORDS, Ends, axes
 from flows.reports.captions import captions
 from flows.reports.document import Document, Heading, TextTable
-from flows.reports.encodings import data
+from flows.reports.encodings import data, tooltip
 from flows.reports.files import write
 from flows.reports.html import html
 from flows.reports.plot import Form, Mark, Plot
@@ -80,6 +80,26 @@ def test_a_contradiction_is_no_bracket() -> None:
     assert drawn.marks[1].form is Form.CONFLICT
     assert drawn.marks[1].shown == 3.0  # the larger of both
     assert "Squares are contradictions" in " ".join(captions(drawn))
+
+
+def test_imported_numbers_of_every_kind_name_their_table_and_only_intervals_have_a_bar() -> None:
+    imported = [
+        Bracket(lower=1.0, upper=2.0, imported=("2020-a",)),
+        Bracket(lower=1.0, confidence=0.95, imported=("2020-b",)),
+        Bracket(imported=("2020-c",)),
+    ]
+    own = Bracket(lower=1.0, confidence=0.95)
+    marks = [Mark(x=x, series="a", bracket=each, value=1.5) for x, each in enumerate([*imported, own])]
+    drawn = plot(marks)
+    *found, last = data(drawn, Ends(drawn))
+    assert [datum["im"] for datum in found] == ["2020-a", "2020-b", "2020-c"]
+    assert {datum["form"] for datum in found} == {Form.IMPORTED}
+    assert ["a" in datum for datum in found] == [True, False, False]
+    assert ["e" in datum for datum in found] == [True, True, False], "a line joins bounds, not estimates"
+    assert found[2]["y"] == 1.5
+    assert (last["form"], "im" in last) == (Form.DOUBTFUL_LEAST, False)
+    assert "from the lookup table 2020-a and 2020-b and 2020-c" in " ".join(captions(drawn))
+    assert tooltip(drawn)[-1].to_dict()["title"] == "lookup table"
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,21 @@ from pathlib import Path
 import pytest
 
 from flows.cli.app import run
+from flows.figures.draw import canvas
+from flows.figures.figure import picture
+from flows.figures.papers import PAPERS
 from flows.figures.stored import Stored
 from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import Answer, find, find_problem
 from privsweep import compare
-from storage import open_store
+from storage import open_store, publish, to_table
+from storage.imported import marked
+from storage.located import located
 from storage.lookup_table import LookupTable
 from tests.flows.reports.made_up_labels import ADVANTAGE, RELEASED, RESPONDED
 from tests.flows.small_store import Command
-from tests.storage.made_up import claimed, epsilon, imported, put_each, row
+from tests.storage.made_up import claimed, epsilon, imported, put, put_each, row
 
 SWEEP = """
 name = "theirs"
@@ -76,6 +81,24 @@ def test_a_figure_counts_the_imported_points_by_their_table(tmp_path: Path) -> N
     with open_store(tmp_path / "store") as store:
         shown = Stored.of(("allocation-figure1",), lambda _: True, store)
     assert shown.imported == {table.version: 1}
+
+
+def test_a_picture_of_imported_points_counts_them_and_names_their_table(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    point = next(expand(load("allocation-figure1").grids))
+    rows = to_table([row(point.problem, Answer.at_least(0.5), method=point.method)])
+    publish(located(tmp_path / "store"), marked(rows, "a $ b_{"))
+    privsweep = Command(capsys)
+    asked = ["report", "figures", "--figure", "1", "--store", tmp_path / "store", "--out", tmp_path]
+    assert privsweep(*asked, "--format", "svg") == 1, "the other points are missing"
+    assert "Figure 1: 1 of " in privsweep.err
+    with open_store(tmp_path / "store") as store:
+        figure = next(each for each in PAPERS["allocation"] if each.name == "1")
+        heading = canvas(picture(figure, store)).get_suptitle()
+    assert re.sub(r"\s+", " ", heading).endswith(
+        r"points are imported and not recomputed, from the lookup table a \$ b_{."
+    )
 
 
 def test_a_query_over_imported_rows_ends_with_a_note(
@@ -171,6 +194,40 @@ def test_a_comparison_of_labels_marks_an_imported_quantile_in_its_summary(
     assert privsweep(*asked) == 0
     summary = (tmp_path / "compare-labels.md").read_text().replace("\\", "").partition("## Question")[0]
     assert f"in [1.3, 1.4], imported and not recomputed, from the lookup table {version}" in summary
+
+
+def test_the_table_of_a_comparison_marks_each_imported_number(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    quantile = claimed(
+        "label-ratio-quantile", "labels.composition", Answer.enclosure(1.3, 1.4), **RELEASED, level=0.9
+    )
+    put_each(tmp_path / "store", [*RESPONDED, ADVANTAGE])
+    version = imported(tmp_path / "store", quantile).version
+    privsweep = Command(capsys)
+    asked = ["report", "compare-labels", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
+    assert privsweep(*asked) == 0
+    text = (tmp_path / "compare-labels.md").read_text().replace("\\", "")
+    assert f"; some numbers are imported and not recomputed, from the lookup table {version}" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("| point(0.3) | 8 |"))
+    assert line == "| point(0.3) | 8 | 1 | 3 | 1.3 (imported) | 1.4 (imported) |"
+
+
+def test_answers_with_a_confidence_and_imported_ones_have_different_colours(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    kind, fields = "membership-regression-advantage", {"coordinates": 5, "records": 40}
+    put(tmp_path / "store", claimed(kind, "membership.threshold", Answer.at_least(0.03), **fields))
+    likely = Answer.enclosure(0.03, 0.05, confidence=0.95)
+    theirs = claimed(kind, "membership.sampling", likely, **fields)
+    version = imported(tmp_path / "store", theirs).version
+    privsweep = Command(capsys)
+    asked = ["report", "compare-membership", "--store", tmp_path / "store", "--out", tmp_path]
+    assert privsweep(*asked, "--format", "html") == 0
+    text = (tmp_path / "compare-membership.html").read_text()
+    (datum,) = re.findall(r'\{[^{}]*"x":\s*"membership.sampling[^{}]*\}', text)
+    assert '"s":"imported"' in datum.replace(" ", "")
+    assert f'"im":"{version}"' in datum.replace(" ", "")
 
 
 def test_a_summary_marks_imported_numbers_next_to_those_with_a_confidence(

@@ -423,6 +423,11 @@ def test_values_are_geometric_where_they_rise_like_powers() -> None:
         ({"lower": 0.5, "upper": float("inf"), "confidence": 0.9}, Form.DOUBTFUL_LEAST),
         ({"lower": 0.0, "upper": 1.0, "confidence": 0.9}, Form.DOUBTFUL_MOST),
         ({"lower": 0.0, "upper": float("inf"), "value": 3.0}, Form.ESTIMATE),
+        ({"lower": 0.5, "upper": 1.0, "imported": ("t",)}, Form.IMPORTED),
+        ({"lower": 0.5, "upper": float("inf"), "confidence": 0.9, "imported": ("t",)}, Form.IMPORTED),
+        ({"lower": 0.0, "upper": float("inf"), "value": 3.0, "imported": ("t",)}, Form.IMPORTED),
+        ({"lower": 0.0, "upper": float("inf"), "imported": ("t",)}, None),
+        ({"lower": 1.0, "upper": 0.5, "imported": ("t",)}, Form.CONFLICT),
         ({"lower": 0.0, "upper": float("inf")}, None),
     ],
 )
