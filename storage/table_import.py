@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from privcore import Answer, Direction, Point, find, find_problem
+from privcore import Answer, Direction, Point, Status, find, find_problem
 from privcore.errors import PrivsweepError
 from privcore.point import canonical, hashed
 from privcore.problem import Problem
 from storage.compaction import named
+from storage.contradictions import remedy
 from storage.errors import StoreError
 from storage.folder import Folder
 from storage.imported import marked, source_of
@@ -20,6 +22,7 @@ from storage.replacements import replacements
 from storage.schema import object_in, problem_id
 
 _LACKS = {Direction.UPPER: "lower end", Direction.LOWER: "upper end", Direction.ESTIMATE: "ends"}
+_ENDS = ("lower", "upper")
 _POINT = ("problem_id", "method", "method_version", "knobs")
 
 
@@ -58,26 +61,33 @@ def _without_own(rows: pa.Table, place: Folder, version: str) -> pa.Table:
     """Return the rows of points that the store did not compute itself.
 
     Raises:
-        StoreError: A computed bracket of the store and an imported one contradict one another.
+        StoreError: A bracket of the store, computed or imported, and a new one contradict one another.
     """
-    problem = rows["problem"][0].as_py()
-    own: dict[str, tuple[float, float]] = {}
-    columns = ["point_id", "status", "lower", "upper", "versions"]
+    new = {row["point_id"]: row for row in rows.select(["point_id", *_ENDS, "confidence"]).to_pylist()}
+    own = set()
+    for stored in _answers(place, rows["problem"][0].as_py()):
+        row, source = new.get(stored["point_id"]), source_of(stored["versions"])
+        if row is None:
+            continue
+        apart = row["lower"] > stored["upper"] or stored["lower"] > row["upper"]
+        if apart and row["confidence"] == 1.0:
+            one, other = (f"[{each['lower']!r}, {each['upper']!r}]" for each in (row, stored))
+            kept = f"computed {other}"
+            if source:
+                kept = f"has {other} from the lookup table {source}; {remedy([source])}"
+            its_row = f"its row {row['point_id']} is {one}, but {place.name} {kept}"
+            raise StoreError(f"Cannot import version {version}: {its_row}.")
+        if not source:
+            own.add(row["point_id"])
+    return rows.filter(pa.array([point not in own for point in rows["point_id"].to_pylist()]))
+
+
+def _answers(place: Folder, problem: str) -> Iterator[dict[str, Any]]:
+    """Yield the stored answers of a problem class."""
     for path in parts(place):
         if problem_of(path) == problem:
-            for stored in read_part(place, path, columns).to_pylist():
-                if stored["status"] == "ok" and not source_of(stored["versions"]):
-                    own[stored["point_id"]] = stored["lower"], stored["upper"]
-    kept = []
-    for row in rows.select(["point_id", "lower", "upper", "confidence"]).to_pylist():
-        lower, upper = own.get(row["point_id"], (row["lower"], row["upper"]))
-        if row["confidence"] == 1.0 and (lower > row["upper"] or row["lower"] > upper):
-            raise StoreError(
-                f"Cannot import version {version}: its row {row['point_id']} is [{row['lower']!r}, "
-                f"{row['upper']!r}], but {place.name} computed [{lower!r}, {upper!r}]."
-            )
-        kept.append(row["point_id"] not in own)
-    return rows.filter(pa.array(kept))
+            stored = read_part(place, path, ["point_id", "status", *_ENDS, "versions"]).to_pylist()
+            yield from (row for row in stored if row["status"] == Status.OK)
 
 
 def _parts(table: LookupTable, checked: bool) -> Iterator[pa.Table]:
