@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import epsilon_of, no_epsilon_of_family, refuted_mu
+from privcore.auditing.approximate import no_epsilon_of_family
 from privcore.auditing.optimal import error_rates
 from privcore.auditing.planned import planned_audit
 from privcore.auditing.planning_problems import AuditBestGuesses
-from privcore.auditing.tightest import AuditingTightest, refuted_by
+from privcore.auditing.programme import MOST_GUESSES
+from privcore.auditing.tightest import AuditingTightest, mu_cost, mu_without_programme, refuted_by
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
 from privcore.papers import MAHLOUJIFAR
@@ -22,6 +23,8 @@ _MOST_LISTED = 20_000
 """Largest number of numbers of guesses whose expected errors are computed."""
 _MOST_TRIED = 300
 """Largest number of candidates that are all tried; the best of more candidates is searched."""
+_LAST = 4
+"""Numbers of guesses for which the linear programmes of the Gaussian family are solved."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,15 +35,15 @@ class AuditingBest(Method[AuditBestGuesses]):
     number: at the same number of errors, more correct guesses refute more. If there are more than 300
     candidates, eight in a decade are tried first, and then those around the best of them. So the best number
     is an estimate, while the detail has the epsilon that an audit with this number refutes. The number must
-    be fixed before the scores are known. For the Gaussian family the audit is Algorithm 3, because its linear
-    programmes take seconds for each number; `audit-planned-epsilon` has the epsilon of the best audit.
+    be fixed before the scores are known. The linear programmes of the Gaussian family take seconds for each
+    number, so they are solved for the four numbers that are best by the other bounds.
     """
 
     name = "auditing.best"
     problems = (AuditBestGuesses,)
     direction = Direction.ESTIMATE
     reference = f"{MAHLOUJIFAR}, Section 5 and Figure 1"
-    version = 3
+    version = 4
 
     def applies(self, problem: AuditBestGuesses) -> str | None:
         return no_epsilon_of_family(problem.family, problem.delta)
@@ -48,9 +51,11 @@ class AuditingBest(Method[AuditBestGuesses]):
     def cost(self, problem: AuditBestGuesses) -> Cost:
         # Counts that are almost refutable take many steps, or many terms: about the root of their number.
         root = problem.canaries**0.5
-        if problem.family == "gaussian":
-            return Cost(seconds=0.5 + 4e-4 * root, bytes=2e6)
         audit = planned_audit(problem.canaries, problem.canaries, problem.mu, 0.5, 0.5)
+        if problem.family == "gaussian":
+            few = planned_audit(problem.canaries, min(problem.canaries, MOST_GUESSES), problem.mu, 0.5, 0.5)
+            last = mu_cost(few)
+            return Cost(seconds=3.0 + 4e-3 * root + _LAST * last.seconds, bytes=2e6 + last.bytes)
         return Cost(seconds=2.0 + 4e-3 * root, bytes=AuditingTightest().cost(audit).bytes)
 
     def answer(self, problem: AuditBestGuesses, seed: int) -> Answer:
@@ -111,14 +116,14 @@ def first_tried(canaries: int) -> list[int]:
 
 def best_guesses(problem: AuditBestGuesses, tried: Iterable[int]) -> tuple[float, int]:
     """Return the largest epsilon that is refuted with one of these numbers of guesses, and the number."""
-
-    def refuted(guesses: int) -> float:
-        audit = planned_audit(problem.canaries, guesses, problem.mu, problem.delta, problem.audit_confidence)
-        if problem.family == "gaussian":
-            return epsilon_of(refuted_mu(audit), problem.delta)
-        return refuted_by(audit, problem.family)
-
-    return max(((refuted(n), n) for n in sorted(set(tried))), default=(0.0, 0))
+    audits = {
+        n: planned_audit(problem.canaries, n, problem.mu, problem.delta, problem.audit_confidence)
+        for n in sorted(set(tried))
+    }
+    if problem.family == "gaussian":
+        quickly = {n: mu_without_programme(audit) for n, audit in audits.items()}
+        audits = {n: audits[n] for n in sorted(audits, key=quickly.__getitem__)[-_LAST:]}
+    return max(((refuted_by(audit, problem.family), n) for n, audit in audits.items()), default=(0.0, 0))
 
 
 def _even(x: float) -> int:

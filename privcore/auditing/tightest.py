@@ -110,13 +110,16 @@ def programme_cost(problem: Counts) -> Cost:
     return Cost(seconds=0.3 + 4e-3 * guesses + 2e-5 * guesses**2, bytes=3e7 + 2e4 * guesses)
 
 
+def mu_without_programme(problem: AuditEpsilon | AuditMu) -> float:
+    """Return the largest mu that Algorithm 3 or the privacy curve refutes, rounded down."""
+    start = refuted_mu(problem)
+    return start if start >= MOST_MU else max(start, curve_mu(problem, start) * (1.0 - AUDIT_SEARCH))
+
+
 def tightest_mu(problem: AuditEpsilon | AuditMu) -> float:
     """Return the largest mu that any bound of the probability refutes, rounded down."""
-    start = refuted_mu(problem)
-    if start >= MOST_MU:
-        return start
-    start = max(start, curve_mu(problem, start) * (1.0 - AUDIT_SEARCH))
-    if start == 0.0 or too_many_guesses(problem) is not None:
+    start = mu_without_programme(problem)
+    if start == 0.0 or start >= MOST_MU or too_many_guesses(problem) is not None:
         return start
     found = largest_mu(problem, gaussian_profile, start, 1.0 - problem.audit_confidence)
     return max(start, found * (1.0 - AUDIT_SEARCH))

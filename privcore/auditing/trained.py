@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcore.answer import Answer, Status
-from privcore.auditing.approximate import AuditingCombined, epsilon_of, refuted_mu
 from privcore.auditing.planning_problems import AuditTraining
 from privcore.auditing.problems import AuditEpsilon
+from privcore.auditing.tightest import AuditingTightest, mu_cost, refuted_by
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
 
@@ -28,16 +28,16 @@ class AuditingTrained(Method[AuditTraining]):
     Every canary has a separate coordinate, and its score is the movement of this coordinate by training. The
     canaries with the c'/2 highest scores are guessed to be in, those with the c'/2 lowest scores to be out,
     with ties in random order. The lower end is the epsilon that the count of correct guesses refutes, with c'
-    fixed beforehand, for every mechanism: by `auditing.combined`, the audit for which `audit-power` plans
-    unless another refutation is asked for. The value is the epsilon that Algorithm 3 refutes if the mechanism
-    is Gaussian, an estimate that depends on this assumption.
+    fixed beforehand, for every mechanism, as by `auditing.tightest`; `audit-power` with `guessing=halves` and
+    `refutation=programmed` plans for it. The value is the epsilon that is refuted if the mechanism is
+    Gaussian, as by `auditing.tightestmu`: an estimate that depends on this assumption.
     """
 
     name = "auditing.trained"
     problems = (AuditTraining,)
     direction = Direction.LOWER
-    reference = f"{MAHLOUJIFAR}, Algorithm 1, Theorem 10 and Section 5 (white box)"
-    version = 2
+    reference = f"{MAHLOUJIFAR}, Algorithm 1, Theorem 9 and Section 5 (white box)"
+    version = 3
     shares = ("canaries",)
 
     def applies(self, problem: AuditTraining) -> str | None:
@@ -55,7 +55,12 @@ class AuditingTrained(Method[AuditTraining]):
         # Compilation, shared by all points with as many canaries; then the gradients, a batch and its noise.
         drawn = _IMAGES + 2 * problem.canaries + _WEIGHTS
         seconds = 0.12 + 8e-10 * _numbers(problem) + problem.steps * (1e-4 + 1e-8 * drawn)
-        return Cost(seconds=seconds, bytes=5e6 + 1500.0 * (drawn + problem.guesses))
+        audit = _counts(problem, problem.guesses)
+        free, gaussian = AuditingTightest().cost(audit), mu_cost(audit)
+        return Cost(
+            seconds=seconds + free.seconds + gaussian.seconds,
+            bytes=5e6 + 1500.0 * (drawn + problem.guesses) + free.bytes + gaussian.bytes,
+        )
 
     def answer(self, problem: AuditTraining, seed: int) -> Answer:
         # The import takes half a second, and the package is optional.
@@ -69,22 +74,26 @@ class AuditingTrained(Method[AuditTraining]):
         if not np.isfinite(trained.moved).all():
             return Answer.without(Status.FAILED, "Training diverged: its weights exceed single precision.")
         correct = count_correct(scores, included, problem.guesses, rng)
-        counts = AuditEpsilon(
-            canaries=problem.canaries,
-            guesses=problem.guesses,
-            correct=correct,
-            delta=problem.delta,
-            audit_confidence=problem.audit_confidence,
-        )
-        refuted = AuditingCombined().answer(counts, seed)
-        gaussian = epsilon_of(refuted_mu(counts), problem.delta)
+        counts = _counts(problem, correct)
+        refuted, gaussian = (refuted_by(counts, family) for family in ("approximate", "gaussian"))
         detail = (
             f"{correct} of {problem.guesses} guesses correct; {gaussian:.4g} if the mechanism is Gaussian; "
             f"training accuracy {trained.accuracy:.3f}"
         )
         return Answer.enclosure(
-            refuted.lower, math.inf, value=gaussian, confidence=problem.audit_confidence, detail=detail
+            refuted, math.inf, value=gaussian, confidence=problem.audit_confidence, detail=detail
         )
+
+
+def _counts(problem: AuditTraining, correct: int) -> AuditEpsilon:
+    """Return the audit of a training with this number of correct guesses."""
+    return AuditEpsilon(
+        canaries=problem.canaries,
+        guesses=problem.guesses,
+        correct=correct,
+        delta=problem.delta,
+        audit_confidence=problem.audit_confidence,
+    )
 
 
 def count_correct(

@@ -142,7 +142,13 @@ FIGURE_1 = """
 def test_the_best_number_of_guesses_in_figure_1_is_found_with_its_epsilon(entry: str) -> None:
     sigma, canaries, printed, guesses, correct = entry.split()
     problem = AuditBestGuesses(canaries=int(canaries), mu=1.0 / float(sigma), delta=DELTA, family="gaussian")
-    epsilon, best = best_guesses(problem, [n for n in first_tried(int(canaries)) if n >= 10])
+    by_algorithm_3 = {
+        n: refuted_mu(planned_audit(problem.canaries, n, problem.mu, DELTA, CONFIDENCE))
+        for n in first_tried(int(canaries))
+        if n >= 10
+    }
+    best = max(by_algorithm_3, key=by_algorithm_3.__getitem__)
+    epsilon = epsilon_of(by_algorithm_3[best], DELTA)
     assert best == int(guesses)
     assert is_printed(epsilon, printed)
     assert planned_audit(int(canaries), best, problem.mu, DELTA, CONFIDENCE).correct == int(correct)

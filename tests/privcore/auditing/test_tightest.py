@@ -11,10 +11,11 @@ from scipy.stats import binom, norm
 from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.auditing.approximate import refuted_mu
 from privcore.auditing.best import best_guesses
+from privcore.auditing.planned import planned_audit
 from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
 from privcore.auditing.power import least_refuting
 from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail
-from privcore.auditing.tightest import tightest_mu
+from privcore.auditing.tightest import refuted_by, tightest_mu
 from privcore.registry import answering
 
 TIGHTER = 1.02
@@ -230,7 +231,19 @@ def test_no_number_of_guesses_beats_the_best_one(canaries: int, mu: float, famil
 def test_forty_guesses_are_best_about_a_hundred_canaries() -> None:
     problem = AuditBestGuesses(canaries=100, mu=1.0, delta=1e-5, family="gaussian")
     assert evaluate(Point(problem=problem, method=find("auditing.best")())).value == 40.0
-    assert np.isclose(best_guesses(problem, [40])[0], 1.564996, atol=1e-6)
+    assert np.isclose(best_guesses(problem, [40])[0], 1.635430, atol=1e-6)
+
+
+def test_the_best_number_of_guesses_is_that_of_the_best_audit_of_the_gaussian_family() -> None:
+    """Algorithm 3 refutes most with 14 guesses, and all bounds together with 22."""
+    run = {"canaries": 30, "mu": 1.5, "delta": 1e-5}
+    problem = AuditBestGuesses.from_fields(run | {"family": "gaussian"})
+    found = evaluate(Point(problem=problem, method=find("auditing.best")()))
+    audits = {n: planned_audit(30, n, 1.5, 1e-5, 0.95) for n in range(2, 31, 2)}
+    refuted = {n: refuted_by(audit, "gaussian") for n, audit in audits.items()}
+    assert found.value == max(refuted, key=refuted.__getitem__) == 22
+    assert found.detail.startswith(f"refutes epsilon {refuted[22]:.6g} ")
+    assert max(audits, key=lambda n: refuted_mu(audits[n])) == 14
 
 
 def test_an_audit_without_a_correct_guess_refutes_nothing() -> None:

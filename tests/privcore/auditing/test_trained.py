@@ -31,6 +31,7 @@ from privcore.auditing.canary_training import (
 )
 from privcore.auditing.planning_problems import AuditTraining
 from privcore.auditing.problems import AuditEpsilon
+from privcore.auditing.tightest import AuditingTightest, AuditingTightestMu, refuted_by
 from privcore.auditing.trained import AuditingTrained, count_correct
 
 SPREAD = 4.0  # standard errors; the seeds are fixed
@@ -249,19 +250,25 @@ def test_of_canaries_that_never_take_part_privacy_is_refuted_at_the_nominal_leve
     @cache
     def refutes(correct: int) -> bool:
         counts = AuditEpsilon(canaries=1000, guesses=guesses, correct=correct, delta=DELTA)
-        return AuditingCombined().answer(counts, 0).lower > 0.0
+        return refuted_by(counts, "approximate") > 0.0
 
     errors = sum(refutes(count_correct(moved, rng.random(1000) < 0.5, guesses, rng)) for _ in range(runs))
     assert errors / runs <= 0.05 + SPREAD * math.sqrt(0.05 * 0.95 / runs)
     assert errors / runs >= 0.02  # the errors are not far below the level
 
 
-def test_the_answer_is_that_of_the_combined_audit_of_its_counts() -> None:
+def test_the_answer_is_that_of_the_best_audits_of_its_counts() -> None:
     answer = audited(asked(canaries=1000), 1)
     correct = int(answer.detail.split()[0])
     counts = AuditEpsilon(canaries=1000, guesses=200, correct=correct, delta=DELTA)
-    assert answer.lower == AuditingCombined().answer(counts, 0).lower
-    assert answer.value == AuditingGaussian().answer(counts, 0).value
+    assert answer.lower == AuditingTightest().answer(counts, 0).lower
+    gaussian = AuditingTightestMu().answer(counts, 0).value
+    assert answer.value == gaussian
+    assert answer.lower > AuditingCombined().answer(counts, 0).lower
+    by_algorithm_3 = AuditingGaussian().answer(counts, 0).value
+    assert gaussian is not None
+    assert by_algorithm_3 is not None
+    assert gaussian > by_algorithm_3
     assert 100 < correct < 200
 
 
