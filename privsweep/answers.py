@@ -10,6 +10,7 @@ from flows.answers.compare import problems, rows
 from flows.answers.held import any_held, held
 from flows.answers.noise import Noise, find_noise
 from flows.answers.noise_confirmed import asked_again, confirmed
+from flows.answers.show import estimates_of
 from flows.answers.sourced import Sourced, computed
 from privcore import Problem, find_problem
 from privcore.params import SIGMA
@@ -216,7 +217,7 @@ def ask(problem: str, *, limit_seconds: float = LIMIT_SECONDS, **fields: Any) ->
 
     Returns:
         The intersection of the proved brackets; its attribute `likely` is the narrower one with a confidence,
-        if simulations give one.
+        if simulations give one, and `estimates` has numbers that prove nothing.
 
     Raises:
         DomainError: A field is missing or outside its domain.
@@ -231,7 +232,7 @@ def ask(problem: str, *, limit_seconds: float = LIMIT_SECONDS, **fields: Any) ->
     asked = ask_methods(from_sizes(find_problem(problem), fields), limit_seconds=limit_seconds)
     told = f"computed now, {sum(reply.seconds for reply in asked.replies):.2g} s"
     sourced = Sourced(problem=asked.problem, bracket=asked, answer=asked, source="computed", told=told)
-    return replace(enclosure(sourced), likely=asked.likely())
+    return replace(enclosure(sourced), likely=asked.likely(), estimates=estimates_of(asked))
 
 
 def _answered(store: Store, problem: Problem, compute: bool, limit_seconds: float) -> Sourced:

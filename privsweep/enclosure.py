@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from flows.answers.show import bracket_text, kind_of
+from flows.answers.show import NEIGHBOURS, bracket_text, kind_of
 from flows.answers.sourced import Sourced
-from flows.printing import LEFT, html_table, listed, rounded_down, rounded_up
+from flows.printing import LEFT, exactly, html_table, listed, rounded_down, rounded_up
 from privcore import Bracket, LimitError, PrivsweepError, Problem, Status
 from storage.marks import origin_text
 
@@ -29,6 +29,7 @@ class Enclosure:
         notes: Sentences about the way the question was read, such as the rounding of steps.
         imported: Lookup tables from which an end was imported; it was not recomputed here.
         likely: Narrower bracket with a confidence below 1 that simulations give, or None.
+        estimates: Numbers that prove nothing, by the methods that gave them.
     """
 
     quantity: str
@@ -43,11 +44,17 @@ class Enclosure:
     notes: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
     likely: Bracket | None = None
+    estimates: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def fields(self) -> dict[str, Any]:
         """Parameters of the problem, by name."""
         return self.problem.as_fields()
+
+    @property
+    def neighbours(self) -> str:
+        """Neighbouring relation of an audit, which has no parameter for it, in words; empty for others."""
+        return NEIGHBOURS.get(self.problem.relation(), "")
 
     def __str__(self) -> str:
         """Return the answer in lines, as the command prints it."""
@@ -64,10 +71,14 @@ class Enclosure:
     def _lines(self) -> Iterator[tuple[str, str]]:
         if self.likely is not None:
             yield "likely", bracket_text(self.problem, self.likely)
+        if self.estimates:
+            yield "estimate", ", ".join(f"{value:.6g} ({name})" for name, value in self.estimates.items())
         yield "problem", f"{self.problem.name} {listed(self.fields)}"
         yield "kind", self.kind
         yield "method", methods_of(self)
         yield "source", self.source
+        if self.neighbours:
+            yield "neighbours", self.neighbours
         for note in self.notes:
             yield "note", note
 
@@ -148,6 +159,6 @@ def from_bracket(problem: Problem, bracket: Bracket, source: str, notes: Iterabl
         kind=kind_of(problem, bracket),
         source=source,
         problem=problem,
-        notes=(*notes, f"assumed: {assumed}") if assumed else tuple(notes),
+        notes=(*notes, f"assumed: {exactly(assumed)}") if assumed else tuple(notes),
         imported=bracket.imported,
     )

@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.answers.catalogue import meaning_of
+from flows.answers.show import NEIGHBOURS
 from flows.answers.typical import typical_row
 from flows.page.statements import SENTENCES, neighbours_of
 from flows.page.stored import ProblemTable, without_rows
 from flows.page.symbols import asked, plain
 from flows.page.tabs import COMPARED, ENGINE, TABS
 from privcore import METHODS, Problem
+from privcore.auditing.problems import AuditProblem
 from privcore.constraint import Constraint
 from privcore.parameter import Choice, Integer, Parameter, Real, Text
 from privcore.training import MORE_STEPS, SIZES, sampler_of
@@ -78,6 +80,7 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
         "constraints": [each.as_content() for each in constraints(kind)],
         "start": _start(table),
         "neighbours": neighbours_of(kind),
+        "relation": _relation(kind),
         "convex": dict(kind.exp_convex),
         "axes": [
             {
@@ -105,6 +108,13 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
             for name, parameter in kind.parameters.items()
         ],
     }
+
+
+def _relation(kind: type[Problem]) -> dict[str, str] | None:
+    """Return the neighbouring relation of an audit for two and for more alternatives, in words."""
+    if not issubclass(kind, AuditProblem):
+        return None
+    return {"two": NEIGHBOURS["add-remove"], "more": NEIGHBOURS["replace-one"]}
 
 
 def _rounded(kind: type[Problem]) -> str | None:

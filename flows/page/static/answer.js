@@ -43,6 +43,16 @@ export const importedIn = ({ imported }) =>
 export const assumedIn = ({ table: { problem }, question }) =>
   problem.fields.map(({ name, assumed }) => assumed?.[question[name]]).filter(Boolean).join("; ");
 
+/** The neighbouring relation of an audit, or "". */
+const relationIn = ({ table: { problem }, question }) =>
+  problem.relation?.[(question.alternatives ?? 2) === 2 ? "two" : "more"] ?? "";
+
+/** The neighbouring relation and the assumption of an answer, each in a line, if it has any. */
+export function conditionsOf(state) {
+  const known = { neighbours: relationIn(state), assumed: assumedIn(state) };
+  return Object.entries(known).filter(([, text]) => text).map(([name, text]) => `${name}: ${text}`);
+}
+
 function certainty(state) {
   const proved = assumedIn(state) ? "proved for the values of the file alone" : "proved, with certainty";
   return importedIn(state.found) || proved;
@@ -62,10 +72,10 @@ export function show(state, go) {
       "bracket",
       html("p", { class: "number", id: "number" }, bracket(problem.symbol, found)),
       html("p", { class: "kind" }, `${problem.asks}: ${certainty(state)}; rounded outwards`),
-      assumption(state),
+      conditions(state),
     );
   } else if (stated.length) {
-    fill("bracket", stated.flatMap((each) => confident(problem, each)), assumption(state));
+    fill("bracket", stated.flatMap((each) => confident(problem, each)), conditions(state));
   } else {
     const none = unstored(table) ? "Nothing is stored for this problem." : "The store has no bound for this question.";
     fill("bracket", html("p", { class: "none", id: "number" }, none));
@@ -74,8 +84,7 @@ export function show(state, go) {
   fill("origin", found ? origin(state) : stated.length ? reported(state) : null);
 }
 
-const assumption = (state) =>
-  assumedIn(state) ? html("p", { class: "stated" }, `assumed: ${assumedIn(state)}`) : null;
+const conditions = (state) => conditionsOf(state).map((line) => html("p", { class: "stated" }, line));
 
 const by = (each) => [each.method, importedIn(each)].filter(Boolean).join(", ");
 

@@ -1,6 +1,6 @@
 // A question and its answer as text to copy: Python, command line, LaTeX, citation, privacy statement.
 
-import { assumedIn, importedIn } from "./answer.js";
+import { conditionsOf, importedIn } from "./answer.js";
 import { exactly, roundedDown, roundedUp } from "./numbers.js";
 import { statement } from "./statement.js";
 
@@ -72,8 +72,6 @@ function power(text) {
   return mantissa === "1" ? ten : `${mantissa} \\cdot ${ten}`;
 }
 
-const assumption = (state) => assumedIn(state) && `assumed: ${assumedIn(state)}`;
-
 function asLatex(state) {
   const { catalogue, table, question, found, stated, tight } = state;
   const { problem } = table;
@@ -88,7 +86,7 @@ function asLatex(state) {
     : inMath(problem, tight ?? found);
   const source = tight
     ? catalogue.release
-    : [`table ${catalogue.version}`, importedIn(found ?? stated[0] ?? {}), escaped(assumption(state))]
+    : [`table ${catalogue.version}`, importedIn(found ?? stated[0] ?? {}), ...conditionsOf(state).map(escaped)]
         .filter(Boolean).join(", ");
   return `${bracket} for \\texttt{${problem.name}} at ${where.join(", ")} (privsweep ${source}).`;
 }
@@ -110,7 +108,7 @@ function asCitation(state) {
   const methods = [...new Set((found ? [found.lower_method, found.upper_method] : [stated[0]?.method]).filter(Boolean))];
   const by = methods.map((name) => `${name}: ${catalogue.methods[name]?.reference ?? ""}`);
   const from = importedIn(found ?? stated[0] ?? {});
-  const parts = [`Brackets computed until ${date}`, ...by.map(escaped), from, escaped(assumption(state))].filter(Boolean);
+  const parts = [`Brackets computed until ${date}`, ...by.map(escaped), from, ...conditionsOf(state).map(escaped)].filter(Boolean);
   const note = parts.join("; ");
   return cited(version, `Table ${version} of privsweep ${release}`, note, `  year = {${date.slice(0, 4)}},`);
 }

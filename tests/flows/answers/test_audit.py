@@ -12,8 +12,10 @@ import pytest
 
 from flows.answers.audit import audited, counted
 from flows.answers.audit_scores import read_scores
+from flows.answers.show import NEIGHBOURS
 from flows.cli.app import run
 from privcore import Point, evaluate, find, find_problem
+from privsweep import ask
 
 
 def content(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
@@ -249,3 +251,16 @@ def test_counts_that_a_mechanism_without_loss_attains_refute_exactly_nothing(
     shown = content(capsys, "--counts", count, count, count, "--confidence", confidence)
     assert set(shown["refuted_epsilon"].values()) == {0.0}
     assert set(shown["refuted_mu"].values()) == {0.0}
+
+
+@pytest.mark.parametrize("alternatives", [2, 5])
+def test_an_answer_in_python_names_the_neighbouring_relation_and_the_estimates(alternatives: int) -> None:
+    counts = {"canaries": 100, "guesses": 50, "correct": 40, "delta": 1e-5, "alternatives": alternatives}
+    found = ask("audit-epsilon", **counts)
+    relation = NEIGHBOURS["add-remove" if alternatives == 2 else "replace-one"]
+    assert found.neighbours == relation
+    assert f"neighbours {relation}" in str(found).splitlines()
+    assert relation in found._repr_html_()
+    assert found.estimates["auditing.tightestmu"] > found.lower
+    assert f"{found.estimates['auditing.tightestmu']:.6g} (auditing.tightestmu)" in str(found)
+    assert ask("unamplified-epsilon", sigma=1.0, delta=1e-5).neighbours == ""
