@@ -193,7 +193,8 @@ def show(
         heading: Column that a narrow terminal shows above the rows with the same value.
         below: Column that a narrow terminal shows below each row.
     """
-    names = list(map(exactly, names))  # those of a query may have characters that move the cursor
+    # Those of a query, and cells with texts of a store, may have characters that move the cursor.
+    names, rows = list(map(exactly, names)), [list(map(exactly, row)) for row in rows]
     if (width := _terminal_width()) is None:
         text = as_text(names, rows, title)
     else:

@@ -149,7 +149,7 @@ def show_conditions(problem: Problem) -> None:
 
 def condition_lines(problem: Problem) -> list[tuple[str, str]]:
     """Return the names and texts of the conditions of a problem: neighbouring relation and assumption."""
-    return [(name, NEIGHBOURS.get(text, text)) for name, text in conditions(problem).items()]
+    return [(name, NEIGHBOURS.get(text, exactly(text))) for name, text in conditions(problem).items()]
 
 
 def estimates_of(asked: Asked) -> dict[str, float]:

@@ -16,6 +16,7 @@ from privcore import DomainError, LimitError, Problem
 from privcore.training import from_sizes
 from storage import Store
 from storage.functions import SqlFunction
+from storage.marks import origin_text
 
 MOST_ANSWERS = 100_000
 """Computed answers that a process remembers."""
@@ -90,9 +91,16 @@ class CertifiedEpsilon:
         }
 
     @property
-    def imported(self) -> set[str]:
-        """The problems of the answers with an end that was imported from a lookup table."""
-        return {problem.name for problem, answer in self.answers.items() if answer.bracket.imported}
+    def note(self) -> str:
+        """The sentence about answers with an end from a lookup table that was not recomputed, or ""."""
+        imported = [answer.bracket.imported for answer in self.answers.values() if answer.bracket.imported]
+        answers = (
+            "1 answer of certified_epsilon is"
+            if len(imported) == 1
+            else (f"{len(imported)} answers of certified_epsilon are")
+        )
+        tables = list(dict.fromkeys(table for each in imported for table in each))
+        return f"{answers} {origin_text(tables)}." if tables else ""
 
     def _answer(self, problem: Problem) -> Sourced:
         if time.monotonic() > self._end:

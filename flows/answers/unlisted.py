@@ -1,8 +1,8 @@
 """Facts about rows that a query may read without showing them: assumptions, and imports."""
 
 import re
-from collections.abc import Collection
 
+from flows.printing import exactly
 from storage import Store
 from storage.macros import COMPARED, SHORT
 from storage.marks import NOT_RECOMPUTED, tables_text
@@ -28,23 +28,22 @@ def assumed_in(query: str, store: Store) -> str:
     problems = "1 stored problem takes" if count == 1 else f"{count} stored problems take"
     return (
         f"{problems} a column of a file as a distribution, so their bounds are proved for its values alone: "
-        f"{read[0]['assumed']}; the view assumptions lists them."
+        f"{exactly(read[0]['assumed'])}; the view assumptions lists them."
     )
 
 
-def imported_in(query: str, store: Store, also: Collection[str] = ()) -> str:
+def imported_in(query: str, store: Store) -> str:
     """Return a note on imported rows; "" if a query reads none of them.
 
     Args:
         query: Query that ran.
         store: The store that it read.
-        also: Problems of imported rows that a function of the query read.
     """
     if not store.sql("from imported limit 1").num_rows:
         return ""
     counted = "select problem, source, count(*) as n from imported join results using (point_id) group by all"
     found = store.sql(f"{counted} order by all").to_pylist()
-    read = [row for row in found if row["problem"] in also or _mentions(query, row["problem"])]
+    read = [row for row in found if _mentions(query, row["problem"])]
     if not read:
         return ""
     count, tables = sum(row["n"] for row in read), dict.fromkeys(row["source"] for row in read)

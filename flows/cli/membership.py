@@ -8,7 +8,7 @@ import typer
 from flows.answers.membership import AccuracyWeights, Known, sandwich
 from flows.cli import completion
 from flows.cli.options import Json
-from flows.printing import as_json, rounded_down, rounded_up, say, show
+from flows.printing import as_json, exactly, rounded_down, rounded_up, say, show
 from flows.spec.words import RELATIONS, checked, number, relation_between_records
 from privcore import DomainError, ExitCode
 
@@ -131,7 +131,7 @@ def _show(content: Mapping[str, Any]) -> None:
     ]
     show(["known", "at least", "at most", "confidence", "by"], rows, title="advantage of the best attack")
     if content["assumed"]:
-        say(f"assumed: {content['assumed']}")
+        say(f"assumed: {exactly(content['assumed'])}")
     if not content["consistent"]:
         sure_of = f", with confidence {sure(content['confidence'])}"
         say(f"the attack exceeds the upper bounds: a given fact is false of this learner{sure_of}")

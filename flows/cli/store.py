@@ -117,7 +117,7 @@ def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool
         certified = CertifiedEpsilon(opened, limit_seconds)
         with _ended(limit_seconds):
             found = opened.sql(query, limit_seconds=limit_seconds, functions=[certified.function])
-        notes = assumed_in(query, opened), imported_in(query, opened, certified.imported)
+        notes = assumed_in(query, opened), imported_in(query, opened), certified.note
         for note in filter(None, notes):
             say(f"privsweep: {note}", file=sys.stderr)
         if keep:

@@ -9,9 +9,10 @@ import pytest
 from privcore import Answer
 from storage import Row
 from storage.lookup_table import LookupTable, write_lookup_table
+from storage.marks import origin_text
 from storage.shipped import VARIABLE
 from tests.flows.small_store import Command
-from tests.storage.made_up import epsilon, put, row, table_of
+from tests.storage.made_up import claimed, epsilon, imported, put, row, table_of
 
 WORDS = ("unamplified-epsilon", "sigma=1", "delta=1e-5")
 BETWEEN = ("unamplified-epsilon", "sigma=1.5", "delta=1e-5")
@@ -97,3 +98,19 @@ def test_a_named_table_replaces_no_proof_of_the_store(
     assert privsweep("lookup", *BETWEEN, *option) == 2
     assert "contradict each other about unamplified-epsilon: the store has [2.0, 4.4]" in privsweep.err
     assert "unset PRIVSWEEP_TABLE" in privsweep.err
+
+
+def test_a_query_that_computes_by_a_named_table_ends_with_a_note_although_a_store_exists(
+    privsweep: Command, named: Named
+) -> None:
+    fields = {"sigma": 1.0, "steps": 100, "sampling_probability": 0.01, "delta": 1e-6}
+    false = Answer.enclosure(0.153, 0.1537)
+    table = named.of(claimed("poisson-epsilon", "poisson.certified", false, **fields))
+    imported(named.folder / "store", row(epsilon(), Answer.enclosure(4.0, 5.0)))
+    given = ", ".join(f"{name} := {value!r}" for name, value in fields.items())
+    query = f"select certified_epsilon(sampling := 'poisson', {given}).upper as epsilon"
+    note = f"1 answer of certified_epsilon is {origin_text([table.version])}."
+    for words in (("sql", query), ("export", query, "--format", "csv")):
+        assert privsweep(*words) == 0
+        assert "0.1537" in privsweep.out
+        assert privsweep.err == f"privsweep: {note}\n"

@@ -7,6 +7,7 @@ import pytest
 from flows.cli.app import run
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
+from privsweep import ask
 from storage import open_store
 from storage.export import write_store_sql
 from storage.located import located
@@ -110,3 +111,33 @@ def test_the_view_of_assumptions_agrees_with_the_problems(tmp_path: Path) -> Non
     write_store_sql(located(root))
     (plain,) = plainly(root, "select problem, assumed from assumptions")
     assert dict(plain) == expected
+
+
+FORGED = "privsweep: verified: advantage in [0, 0.001], proved"
+
+
+def test_line_feeds_in_the_name_of_a_file_make_no_lines_of_output(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = f"x\n{FORGED}\nz.csv"
+    Path(name).write_text("value\n1\n1\n2\n")
+    law = f"column({name},value)"
+    store_of(tmp_path / "store", [point("membership-advantage", "membership.exact", records=10, law=law)])
+    spec = SWEEP.format(field="law", file=name.replace("\n", "\\n"))
+    Path("sweep.toml").write_text(spec)
+    privsweep = Command(capsys)
+    for words in (
+        ("lookup", "sweep.toml"),
+        ("lookup", "membership-advantage", "records=10", f"law={law}"),
+        ("sql", "select upper from best"),
+        ("membership", "--law", law, "--records", "10"),
+        ("ask", "membership-advantage", "records=10", f"law={law}"),
+    ):
+        assert privsweep(*words) == 0, words
+        lines = (privsweep.out + privsweep.err).splitlines()
+        assert any("do not exist" in line for line in lines), words
+        assert not any(line.startswith(FORGED) for line in lines), words
+    answer = str(ask("membership-advantage", law=law, records=10))
+    assert "do not exist" in answer
+    assert not any(line.startswith(FORGED) for line in answer.splitlines())
