@@ -6,6 +6,7 @@ and `gc` keep the mark.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import duckdb
@@ -52,6 +53,15 @@ def source_of(versions: str) -> str:
     """Return the lookup table of a row from its column `versions`, at most 100 characters, or ""."""
     found = re.search(MARK, versions or "")
     return found[1] if found else ""
+
+
+def sources_of(versions: pa.ChunkedArray) -> dict[str, int]:
+    """Return the number of imported rows by their lookup table, from the column `versions`."""
+    found = Counter[str]()
+    for each in versions.cast(pa.string()).value_counts().to_pylist():
+        found[source_of(each["values"])] += each["counts"]
+    del found[""]
+    return dict(found)
 
 
 def imported_ends(

@@ -1,7 +1,6 @@
 """The lookup table: all answers of a store in one versioned Parquet file, for exchange and comparison."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from storage import layout
 from storage.catalog import Store
 from storage.disk import write_atomically
 from storage.errors import StoreError, reason
-from storage.imported import source_of
+from storage.imported import sources_of
 from storage.part_columns import not_utf8
 from storage.parts import NUMBERS, ROW_GROUP
 from storage.plausible import LAST
@@ -52,12 +51,7 @@ class LookupTable:
     @property
     def imported(self) -> dict[str, int]:
         """Number of rows that the author of the table had imported, by their lookup table."""
-        counts = self.rows["versions"].cast(pa.string()).value_counts().to_pylist()
-        found = Counter[str]()
-        for each in counts:
-            found[source_of(each["values"] or "")] += each["counts"]
-        del found[""]
-        return dict(found)
+        return sources_of(self.rows["versions"])
 
 
 def lookup_table(store: Store) -> LookupTable:

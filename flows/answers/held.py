@@ -26,11 +26,14 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
             table contradict each other.
     """
     own = store.lookup(problem) if store.exists else None
-    if own is not None and _is_worth(own, any_width=False):
+    good = own is not None and _is_worth(own, any_width=False)
+    if own is not None and good and not own.imported:
         return from_store(problem, own)
     other = shipped_lookup(problem)
     if own is not None and other is not None and max(own.lower, other.lower) > min(own.upper, other.upper):
         raise _disagreement(problem, own, other)
+    if own is not None and good:
+        return from_store(problem, own)
     found = [
         from_store(problem, each, table)
         for each, table in ((own, ""), (other, shipped_version()))

@@ -53,7 +53,7 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
     assert isinstance(now.answer, Asked)
     bracket = intersect([now.bracket, stored.bracket], stored.problem.largest)
     if bracket.crossed:
-        asked = replace(now.answer, status=CONFLICT, detail=_disputed(bracket, stored))
+        asked = replace(now.answer, status=CONFLICT, detail=disputed(bracket, stored))
         source = f"{'shipped' if stored.table else 'store'}-computed"
         return replace(now, answer=asked, source=source, found=stored.answer, table=stored.table)
     from_stored = tuple(
@@ -73,7 +73,7 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
     )
 
 
-def _disputed(bracket: Bracket, stored: Sourced) -> str:
+def disputed(bracket: Bracket, stored: Sourced) -> str:
     """Return the sentence about a stored end that contradicts a computed one, with the remedy."""
     resolved = CORRECT if stored.table and stored.imported else remedy(stored.imported)
     text = contradiction(bracket, "A stored and a computed end").rstrip(".")

@@ -1,11 +1,9 @@
 """The command noise: the least noise multiplier for a target epsilon."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from flows.answers.held import held
 from flows.cli.options import (
     DEFAULT_STORE,
     AllowDegraded,
@@ -33,13 +31,7 @@ from flows.cli.training_options import (
     Steps,
 )
 from flows.spec.words import number
-from privcore import Problem
 from privcore.params import SIGMA
-
-if TYPE_CHECKING:
-    from flows.answers.ask import Asked
-    from flows.answers.noise_confirmed import Again
-    from storage import Store
 
 
 def noise(  # noqa: PLR0913
@@ -77,6 +69,7 @@ def noise(  # noqa: PLR0913
     from flows.answers.noise import PRECISION, TARGET, find_noise
     from flows.answers.noise_confirmed import asked_again, confirmed
     from flows.answers.noise_output import print_noise
+    from flows.answers.noise_stored import LargerEnds
 
     kind, fields = question(
         sampling,
@@ -102,21 +95,12 @@ def noise(  # noqa: PLR0913
     ):
         least = find_noise(kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds)
         again = asked_again(target, methods, limit_seconds=limit_seconds)
-        found = confirmed(
-            least, again if methods else _or_stored(opened, again), precision=gap, largest=SIGMA.upper
-        )
+        if methods:
+            found = confirmed(least, again, precision=gap, largest=SIGMA.upper)
+        else:
+            stored = LargerEnds(opened, again)
+            found = stored.computed(confirmed(least, stored, precision=gap, largest=SIGMA.upper))
+            tell(list(stored.notes(target)))
     if found.least is None and found.short is not None and found.gap > gap:
         tell(["The methods prove nothing between the two values of sigma, and more time does not help."])
     print_noise(found, json, explain=explain)
-
-
-def _or_stored(store: "Store", again: "Again") -> "Again":
-    """Return a function that answers as another one, or as the store if it has a larger upper end."""
-
-    def answer(problem: Problem) -> "Asked":
-        asked, found = again(problem), held(store, problem, any_width=False)
-        if found is None or not asked.ok or found.bracket.upper <= asked.upper:
-            return asked
-        return replace(asked, upper=found.bracket.upper, upper_by=found.bracket.upper_by)
-
-    return answer

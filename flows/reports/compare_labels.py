@@ -1,8 +1,10 @@
 """Comparison of bags of labels with randomized response of equal advantage, from stored answers."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
+from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.printing import exactly
@@ -14,6 +16,8 @@ from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
 from privcore import Bracket, find_problem
 from storage import Store
+from storage.contradictions import remedy
+from storage.marks import origin_text
 
 NAME = "compare-labels"
 ADVANTAGE, QUANTILE = "label-advantage", "label-ratio-quantile"
@@ -37,10 +41,14 @@ def compare_labels(store: Store) -> Document:
     rows = [row for name in (ADVANTAGE, QUANTILE) for row in stored(store, find_problem(name))]
     contradicted = contradictions_about(store, (ADVANTAGE, QUANTILE))
     agreed = [row for row in rows if row.row["problem_id"] not in contradicted.asked]
-    entries = [*_additive(store, agreed), *_multiplicative(agreed)]
+    proved = list(brackets(store, find_problem(ADVANTAGE)))
+    responses = _responses(proved)
+    falling = {prior: sentence for prior, known in responses.items() if (sentence := _falling(prior, known))}
+    sound = {prior: known for prior, known in responses.items() if prior not in falling}
+    entries = [*_additive(proved, agreed, sound), *_multiplicative(agreed)]
     absent = list(_absent(rows))
     shown = list(side_by_side(NAME, "equal epsilon", entries, ("bag_size",), least=1))
-    if not shown and not contradicted.blocks:
+    if not shown and not contradicted.blocks and not falling:
         raise UncoveredError(
             " ".join(absent or ["The store has no bags and randomized response at equal priors."])
         )
@@ -61,12 +69,46 @@ def compare_labels(store: Store) -> Document:
         Heading(text="Equal epsilon"),
         *shown,
         methods_of(entries),
+        *([Heading(text="Contradictions of randomized response")] if falling else []),
+        *(Paragraph(text=sentence) for sentence in falling.values()),
         *contradicted.blocks,
         *provenance(used, degraded=store.degraded),
     ]
     return Document(
-        name=NAME, blocks=blocks, incomplete=[*absent, *contradicted.incomplete], source=source(used)
+        name=NAME,
+        blocks=blocks,
+        incomplete=[*absent, *falling.values(), *contradicted.incomplete],
+        source=source(used),
     )
+
+
+def _responses(proved: Sequence[tuple[Mapping[str, Any], Bracket]]) -> dict[str, Response]:
+    """Return the advantages of randomized response by prior, in the order of epsilon."""
+    found: dict[str, Response] = {}
+    for row, bracket in proved:
+        if row["mechanism"] == "rr":
+            found.setdefault(row["prior"], []).append((row["label_epsilon"], bracket))
+    return {prior: sorted(response, key=lambda each: each[0]) for prior, response in found.items()}
+
+
+def _falling(prior: str, response: Response) -> str:
+    """Return the sentence about an advantage that falls as epsilon grows, which is impossible, or ""."""
+    for (low, least), (high, most) in combinations(response, 2):
+        if least.lower > most.upper:
+            ends = (
+                f"{words} {exactly(end)} ({', '.join(filter(None, (method, origin_text(each.imported))))})"
+                for words, end, method, each in (
+                    ("at least", least.lower, least.lower_by, least),
+                    ("at most", most.upper, most.upper_by, most),
+                )
+            )
+            one, other = ends
+            return (
+                f"At prior={exactly(prior)}, the advantage of randomized response is {one} at epsilon "
+                f"{exactly(low)}, but {other} at epsilon {exactly(high)}, although it grows with epsilon; "
+                f"{remedy([*least.imported, *most.imported])}."
+            )
+    return ""
 
 
 def _absent(rows: Sequence[StoredAnswer]) -> Iterator[str]:
@@ -82,13 +124,12 @@ def _absent(rows: Sequence[StoredAnswer]) -> Iterator[str]:
             )
 
 
-def _additive(store: Store, rows: Sequence[StoredAnswer]) -> Iterator[Entry]:
+def _additive(
+    proved: Sequence[tuple[Mapping[str, Any], Bracket]],
+    rows: Sequence[StoredAnswer],
+    responses: Mapping[str, Response],
+) -> Iterator[Entry]:
     """Yield the equal epsilons of bags with proved brackets, then of simulated bags."""
-    proved = list(brackets(store, find_problem(ADVANTAGE)))
-    responses: dict[str, Response] = {}
-    for row, bracket in proved:
-        if row["mechanism"] == "rr":
-            responses.setdefault(row["prior"], []).append((row["label_epsilon"], bracket))
     for row, bracket in proved:
         if row["mechanism"] == "llp" and row["prior"] in responses:
             yield Entry(

@@ -73,6 +73,9 @@ def compare(found: Recomputed, row: Mapping[str, Any], problem: Problem | None, 
     if answer.status is Status.NOT_APPLICABLE and "pip install" in answer.detail:
         found.skipped.append(f"{words}: {answer.detail}")
         return
+    if answer.status is Status.FAILED and point.problem.assumption():
+        found.skipped.append(f"{words}: its file cannot be read: {answer.detail}")
+        return
     found.rows += 1
     words += _stored(row)
     if not answer.ok:

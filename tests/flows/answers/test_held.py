@@ -8,7 +8,7 @@ from privcore import Answer
 from storage.lookup_table import write_lookup_table
 from storage.shipped import VARIABLE
 from tests.flows.small_store import Command
-from tests.storage.made_up import epsilon, put, row, table_of
+from tests.storage.made_up import epsilon, imported, put, row, table_of
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -94,3 +94,11 @@ def test_a_user_can_leave_the_table_out(privsweep: Command, monkeypatch: pytest.
     assert privsweep("lookup", *WORDS) == 3
     assert privsweep("sql", "select 1") != 0
     assert privsweep("table", "show") == 2
+
+
+def test_an_imported_bracket_does_not_displace_one_of_the_shipped_table_that_contradicts_it(
+    privsweep: Command, tmp_path: Path
+) -> None:
+    imported(tmp_path / "store", row(epsilon(), Answer.enclosure(0.5, 0.501)))
+    assert privsweep("lookup", *WORDS) == 2
+    assert "contradict each other about unamplified-epsilon: the store has [0.5, 0.501]" in privsweep.err

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,25 @@ def test_a_tighter_bracket_than_that_of_its_method_is_not_imported(
     assert "Nothing was imported, since a recomputed row differs from the table" in sentence
     assert "the method does not give the stored lower end" in sentence
     assert not store.exists()
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("store")
+def test_a_bracket_about_a_file_that_is_elsewhere_is_imported_without_a_check(tmp_path: Path) -> None:
+    (tmp_path / "drawn.csv").write_text("value\n1\n1\n2\n")
+    problem = find_problem("membership-advantage").from_fields(
+        {"records": 10, "law": "column(drawn.csv,value)"}
+    )
+    point = Point(problem=problem, method=find("membership.exact")())
+    table = of_one(tmp_path, point, evaluate(point))
+    (tmp_path / "drawn.csv").unlink()
+    for words, said in (
+        (["table", "import", table], "checked  0"),
+        (["verify", "--recompute", "all"], "its file cannot be read: "),
+    ):  # in new processes, since this one remembers the values
+        command = [str(Path(sys.executable).with_name("privsweep")), *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert said in done.stdout
 
 
 @pytest.mark.thorough

@@ -155,3 +155,21 @@ def test_a_comparison_of_contradicted_brackets_alone_is_a_list_of_contradictions
     assert "answers for random allocation" not in privsweep.err
     assert "answers for no amplification" not in privsweep.err
     assert "answers for Poisson sampling" in privsweep.err
+
+
+def test_an_imported_advantage_of_randomized_response_that_falls_is_named_and_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """No two rows are about one problem: only the growth in epsilon shows that one of them is false."""
+    put_each(tmp_path / "store", [*RESPONDED, ADVANTAGE])
+    response = {"mechanism": "rr", "prior": "point(0.3)", "label_epsilon": 0.1}
+    false = claimed("label-advantage", "labels.response", Answer.enclosure(0.9, 0.91), **response)
+    version = imported(tmp_path / "store", false).version
+    privsweep = Command(capsys)
+    asked = ["report", "compare-labels", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
+    assert privsweep(*asked) == 1
+    assert "at least 0.9 (labels.response, imported and not recomputed" in privsweep.err
+    assert "at epsilon 0.1, but at most 0.11 (labels.response) at epsilon 1" in privsweep.err
+    text = (tmp_path / "compare-labels.md").read_text()
+    assert f"`privsweep table remove {version}` takes that import back" in text
+    assert "additive advantage, lower" not in text
