@@ -104,9 +104,23 @@ def _in_numbers(column: Any, words: Words) -> Any:
         column = column.cast(pa.large_string())  # numpy and some writers of Parquet have text as bytes
     if words and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         found = pc.index_in(pc.utf8_lower(pc.utf8_trim_whitespace(column)), pa.array(list(words)))
-        if found.null_count <= column.null_count:
+        unknown = column.filter(pc.and_(pc.is_null(found), pc.is_valid(column)))
+        if not len(unknown):
             return pc.take(pa.array(list(words.values()), pa.float64()), found)
+        try:
+            return column.cast(pa.float64())
+        except pa.ArrowInvalid:
+            got = next((each for each in unknown.to_pylist() if not _is_numeral(each)), unknown[0].as_py())
+            raise pa.ArrowInvalid(f"expected one of {', '.join(words)}, got {got[:40]!r}") from None
     return column.cast(pa.float64())  # names the first word that cannot be a number
+
+
+def _is_numeral(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _sentence(error: Exception) -> str:

@@ -315,6 +315,16 @@ def test_a_file_that_is_no_table_of_scores_is_refused_in_a_sentence(
     assert len(error) < 400
 
 
+def test_an_unknown_word_is_named_next_to_the_known_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "scores.csv"
+    file.write_text("score,included\n1.0,out\n2.0,maybe\n3.0,in\n")
+    assert run(["audit", "--scores", str(file), "--guesses", "2", "--delta", "1e-5"]) == 2
+    assert f"{file}: expected one of in, out, member, " in (error := capsys.readouterr().err)
+    assert error.endswith("got 'maybe'.\n")
+
+
 def test_colons_and_commas_in_text_are_no_columns(tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text(json.dumps({"score": 1.5, "note": ":" * 20_000}))
     (tmp_path / "s.csv").write_text("\rscore,included\r" + "1.5,1\r" * 20_000)  # lines as on old machines
