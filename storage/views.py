@@ -122,15 +122,18 @@ def _of(table: str, fields: Iterable[str]) -> str:
     return ", ".join(f"{table}.{quote(name)}" for name in fields)
 
 
-def rigorous() -> str:
-    """Return the condition that a row's ends are proved and not trivial.
+def current() -> str:
+    """Return the condition that a row is not of an older version of its method.
 
-    A method whose numbers changed has a higher version; rows of its older versions are not used.
+    A method whose numbers changed has a higher version; answers of its older versions are not used.
     """
-    superseded = [
-        f"and not (method = '{name}' and method_version < {n})" for name, n in versions().items() if n > 1
-    ]
-    return f"status = 'ok' and confidence = 1 and (lower > 0 or upper < 'inf') {' '.join(superseded)}"
+    older = [f"not (method = '{name}' and method_version < {n})" for name, n in versions().items() if n > 1]
+    return " and ".join(older)
+
+
+def rigorous() -> str:
+    """Return the condition that a row's ends are proved, not trivial, and not superseded."""
+    return f"status = 'ok' and confidence = 1 and (lower > 0 or upper < 'inf') and {current()}"
 
 
 def views(problems: Mapping[str, pa.Schema], held: Collection[str]) -> list[str]:

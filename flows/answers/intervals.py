@@ -10,7 +10,7 @@ from storage import QueryError, Store
 from storage.marks import IMPORTED, origin_text
 from storage.schema import problem_id
 from storage.shipped import shipped_store
-from storage.views import view_name
+from storage.views import current, view_name
 
 _NARROWEST = "if(lower = upper, 0, upper - lower), lower desc, upper, confidence desc, method::varchar"
 """Order of intervals: by width, and of those without an upper end by the lower end."""
@@ -71,7 +71,7 @@ def intervals(store: Store, problem: Problem, option: str | None) -> Intervals |
     columns = f"method::varchar as method, lower, upper, confidence, {IMPORTED} as source"
     chosen = f"from {view_name(problem.name)} where problem_id = '{problem_id(problem)}' and confidence < 1"
     try:
-        rows = read.sql(f"select {columns} {chosen} order by {_NARROWEST}").to_pylist()
+        rows = read.sql(f"select {columns} {chosen} and {current()} order by {_NARROWEST}").to_pylist()
     except QueryError:  # a problem without methods has no view
         return None
     if not rows:

@@ -16,7 +16,7 @@ from storage.contradictions import remedy
 from storage.errors import ContradictionError
 from storage.marks import NOT_RECOMPUTED
 from storage.schema import problem_id
-from storage.views import view_name
+from storage.views import current, view_name
 
 ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
 """Columns of the view `best` that make a bracket."""
@@ -154,7 +154,7 @@ def _intervals(store: Store, kind: type[Problem]) -> dict[str, int]:
     """Return the numbers of stored intervals with a confidence below 1, by the id of the problem."""
     table = store.sql(
         f"select problem_id, count(*) as n from results "
-        f"where problem = '{kind.name}' and confidence < 1 group by problem_id"
+        f"where problem = '{kind.name}' and confidence < 1 and {current()} group by problem_id"
     )
     return dict(zip(table["problem_id"].to_pylist(), table["n"].to_pylist(), strict=True))
 

@@ -87,7 +87,8 @@ def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json
             out.mkdir(parents=True, exist_ok=True)
             draw(each, path, kind)
             if not json:
-                say(path, *(f"  {note}" for note in each.notes), sep="\n", flush=True)
+                notes = [*each.notes, each.origin] if each.notes and each.origin else each.notes
+                say(path, *(f"  {note}" for note in notes), sep="\n", flush=True)
         content.append(
             _identity(each)
             | {

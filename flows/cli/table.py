@@ -94,6 +94,9 @@ def import_(
     if again.wrong:
         how = "contradicts the table" if again.apart else "differs from the table"
         raise StoreError(f"Nothing was imported, since a recomputed row {how}: {again.wrong[0]}")
+    if again.skipped:
+        rows = "1 drawn row was" if len(again.skipped) == 1 else f"{len(again.skipped)} drawn rows were"
+        say(f"privsweep: {rows} not recomputed: {again.skipped[0]}.", file=sys.stderr)
     parts = import_lookup_table(table, place)
     content = {"version": table.version, "rows": len(table.rows), "parts": len(parts), "store": place.name}
     _print({**content, "checked": again.rows, "seed": draw}, json, table)

@@ -8,6 +8,7 @@ from flows.reports.stored import conflicts, stored
 from flows.reports.tables import of_conflicts
 from privcore import Problem, find_problem
 from storage import Store
+from storage.contradictions import remedy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +36,12 @@ def contradictions_of(found: Sequence[Mapping[str, object]], asked: Mapping[str,
     if not found:
         return Contradictions(asked={})
     ids = {each["problem_id"] for each in found}
+    sources = {str(each[f"{end}_import"] or "") for each in found for end in ("lower", "upper")} - {""}
+    resolved = f"; {remedy(sources)}" if sources else ""
     return Contradictions(
         asked={key: problem for key, problem in asked.items() if key in ids},
         blocks=[Heading(text="Contradictions"), of_conflicts(found, asked)],
-        incomplete=[f"{counted(len(found), 'contradiction')} between methods."],
+        incomplete=[f"{counted(len(found), 'contradiction')} between methods{resolved}."],
     )
 
 

@@ -10,7 +10,7 @@ from privcore import Bracket, Problem, Status
 from privcore.parameter import Value
 from storage import Store
 from storage.imported import source_of
-from storage.views import view_name
+from storage.views import current, view_name
 
 ORIGIN = ("method", "method_version", "git_commit", "git_dirty", "versions", "host", "finished_at", "sweep")
 _ROW = ("point_id", "problem_id", "lower", "upper", "value", "confidence", "status", "knobs", *ORIGIN)
@@ -86,6 +86,8 @@ def check_exists(store: Store) -> None:
 def stored(store: Store, kind: type[Problem], problems: Collection[str] | None = None) -> list[StoredAnswer]:
     """Return the stored answers of a kind of problem, sorted by its fields and method.
 
+    Answers of older versions of a method are left out, as in lookups.
+
     Args:
         store: The store.
         kind: The kind of problem.
@@ -95,7 +97,7 @@ def stored(store: Store, kind: type[Problem], problems: Collection[str] | None =
     detail = "if(status = 'ok' and confidence = 1 and value is null, '', detail)"
     columns = f"{_quoted([*_ROW, *kind.parameters])}, {detail} as reason"
     order = _quoted([*kind.parameters, "method", "knobs"])
-    query = f"select {columns} from {view_name(kind.name)} order by {order}"
+    query = f"select {columns} from {view_name(kind.name)} where {current()} order by {order}"
     names = [*_ROW, *kind.parameters, "reason"]
     return [
         StoredAnswer(problem=kind.name, fields={name: row[name] for name in kind.parameters}, row=row)

@@ -114,3 +114,20 @@ def test_a_query_that_computes_by_a_named_table_ends_with_a_note_although_a_stor
         assert privsweep(*words) == 0
         assert "0.1537" in privsweep.out
         assert privsweep.err == f"privsweep: {note}\n"
+
+
+def test_an_imported_bracket_without_amplification_gives_no_note_on_other_samplers(
+    privsweep: Command, named: Named
+) -> None:
+    fields = {"sigma": 1.0, "steps": 100, "delta": 1e-5}
+    named.of(
+        claimed(
+            "unamplified-epsilon", "unamplified.exact", Answer.enclosure(0.609, 0.61), sigma=1.0, delta=1e-5
+        )
+    )
+    own = Answer.enclosure(0.619692, 0.623487)
+    put(named.folder / "store", claimed("allocation-epsilon", "allocation.certified", own, **fields))
+    words = [word for name, value in fields.items() for word in (f"--{name}", value)]
+    assert privsweep("compare", *words, "--stored-only") == 0
+    assert "imported and not recomputed" in privsweep.out
+    assert "that of no amplification" not in privsweep.out

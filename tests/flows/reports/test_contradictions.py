@@ -109,7 +109,9 @@ def test_a_comparison_lists_contradictions_and_takes_none_into_its_summary(
     privsweep = Command(capsys)
     asked = ["report", report, "--store", tmp_path / "store", "--out", tmp_path / "out", "--format", "md"]
     assert privsweep(*asked) == 1
-    assert "1 contradiction between methods." in privsweep.err
+    assert f"1 contradiction between methods; `privsweep table remove {version}` takes that import back." in (
+        privsweep.err
+    )
     (file,) = (tmp_path / "out").glob("*.md")
     head, contradictions = file.read_text().split("## Contradictions")
     assert f"`privsweep table remove {version}`" in contradictions
