@@ -49,6 +49,11 @@ def say(
     print(_escaped(sep.join(map(str, texts)), "\n\t"), end=end, file=file, flush=flush)
 
 
+def note(sentence: str) -> None:
+    """Print a sentence to standard error, behind the name of the program, as one printable line."""
+    say(f"privsweep: {_escaped(sentence)}", file=sys.stderr, flush=True)
+
+
 def printable(text: object) -> str:
     """Return a text as one printable line of limited length: foreign names may have any characters."""
     return _escaped(str(text))[:LONGEST_SENTENCE]

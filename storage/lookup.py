@@ -40,6 +40,8 @@ class Found:
         lower_also_method: Method that gave the upper end of the second problem, or None.
         upper_also_method: The same for the upper end.
         imported: Lookup tables from which rows of the ends were imported.
+        assumed: Assumption behind the question, if it takes a column of a file as a distribution; else empty.
+        neighbours: Neighbouring relation of an audit, such as `add-remove`; else empty.
     """
 
     lower: float
@@ -54,6 +56,8 @@ class Found:
     lower_also_method: str | None = None
     upper_also_method: str | None = None
     imported: tuple[str, ...] = ()
+    assumed: str = ""
+    neighbours: str = ""
 
 
 def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | None:
@@ -112,6 +116,8 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
         lower_method=lower_method,
         upper_method=upper_method,
         imported=_imported(connection, problem, lower_from, upper_from, also),
+        assumed=problem.assumption(),
+        neighbours=problem.relation(),
         **also,
     )
 

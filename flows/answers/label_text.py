@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.answers.labels import MOST_BAG_SIZE, ROWS
-from flows.printing import plain, rounded_down, rounded_up
+from flows.printing import exactly, plain, rounded_down, rounded_up
 
 LEGEND = "|I| is the absolute log-likelihood ratio of the two labels; its bits are log2 of the ratio."
 """Last paragraph of the text."""
@@ -38,9 +38,12 @@ def paragraphs(content: Mapping[str, Any]) -> list[str]:
             bits = [_reading(_in_bits(readings[row])) for readings in columns.values()]
             lines.append([f"{quantile}, bits", *bits])
     blind = _reading(content["blind_accuracy"])
-    parts = [f"prior {content['prior']}; a blind guess is right with probability {blind}", _aligned(lines)]
+    parts = [
+        f"prior {exactly(content['prior'])}; a blind guess is right with probability {blind}",
+        _aligned(lines),
+    ]
     if content["assumed"]:
-        parts.append(f"assumed: {content['assumed']}")
+        parts.append(f"assumed: {exactly(content['assumed'])}")
     if "equal_epsilon" in content:
         title = f"randomized response that reveals as much as bags of {content['bag_size']}: epsilon"
         parts.append(_equal(title, content["equal_epsilon"], quantile))

@@ -1,7 +1,6 @@
 """The command `report figures`, which draws the figures of a paper from a store."""
 
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +11,7 @@ from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, rea
 from flows.figures.draw import FORMATS, draw
 from flows.figures.figure import Picture, picture
 from flows.figures.papers import PAPERS
-from flows.printing import as_json, say
+from flows.printing import as_json, note, say
 from privcore import DomainError, ExitCode
 from privcore.extras import require
 
@@ -88,7 +87,7 @@ def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json
             draw(each, path, kind)
             if not json:
                 notes = [*each.notes, each.origin] if each.notes and each.origin else each.notes
-                say(path, *(f"  {note}" for note in notes), sep="\n", flush=True)
+                say(path, *(f"  {line}" for line in notes), sep="\n", flush=True)
         content.append(
             _identity(each)
             | {
@@ -100,7 +99,7 @@ def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json
             | ({"imported": each.imported} if each.imported else {})
         )
         for sentence in _complaints(each, store):
-            say(f"privsweep: {sentence}", file=sys.stderr)
+            note(sentence)
     if json:
         say(as_json(content, indent=1))
     if any(each.empty for each in pictures):

@@ -16,7 +16,7 @@ from flows.cli.options import (
     Workers,
     check_engine,
 )
-from flows.printing import as_json, printable, say
+from flows.printing import as_json, note, printable, say
 from privcore import ExitCode
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _show_repair(done: "Repair", dry_run: bool) -> None:
     for sweep in done.recorded:
         say(f"{sweep.name} was unfinished before; privsweep run resumes it")
     for sentence in done.hopeless:
-        say(f"privsweep: {sentence}", file=sys.stderr)
+        note(sentence)
     if done.nothing:
         say("nothing to repair")
 

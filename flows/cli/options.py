@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli import completion
-from flows.printing import printable, say
+from flows.printing import note, printable, say
 from flows.spec.words import method_from
 from privcore import ExitCode, Method
 
@@ -77,7 +77,7 @@ def reading_or_shipped(store: Path, *, allow_degraded: bool) -> "Store":
 
     if located(store).is_empty() and (shipped := shipped_store()) is not None:
         table = described(shipped_version())
-        say(f"privsweep: No store exists at {shown(store)}: using the {table}.", file=sys.stderr)
+        note(f"No store exists at {shown(store)}: using the {table}.")
         return shipped
     return reading(store, allow_degraded=allow_degraded, missing_ok=False)
 
@@ -215,5 +215,5 @@ def announce_compilation() -> None:
 def finish(asked: "Asked | Sourced") -> None:
     """Print the reason of a missing answer, and exit with its code."""
     if not asked.ok:
-        say(f"privsweep: {asked.status}: {asked.detail}", file=sys.stderr)
+        note(f"{asked.status}: {asked.detail}")
         raise typer.Exit(exit_code(asked.status))

@@ -1,14 +1,13 @@
 """Commands for the lookup page: build it as files, or serve it with live computation."""
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading_or_shipped
-from flows.printing import as_json, say
+from flows.printing import as_json, note, say
 from privcore.extras import require
 
 
@@ -27,11 +26,8 @@ def build(
     with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         built = build_page(opened, out)
     if built.conflicts:
-        say(
-            f"privsweep: The store contradicts itself about {_counted(built.conflicts, 'problem')}; "
-            "see the view conflicts and `privsweep verify`.",
-            file=sys.stderr,
-        )
+        several = _counted(built.conflicts, "problem")
+        note(f"The store contradicts itself about {several}; see the view conflicts and `privsweep verify`.")
     if json:
         content = {"out": str(built.out), "version": built.version, "rows": built.rows}
         say(as_json(content | {"problems": built.problems, "bytes": built.bytes}, indent=1))

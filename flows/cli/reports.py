@@ -1,6 +1,5 @@
 """Commands that write reports: `report SWEEP`, and comparisons of stored results."""
 
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading
-from flows.printing import as_json, say
+from flows.printing import as_json, note, say
 from privcore import DomainError, ExitCode
 
 if TYPE_CHECKING:
@@ -118,6 +117,6 @@ def _write(
     else:
         say(*written["files"], sep="\n", flush=True)
     for sentence in [*document.incomplete, *([] if available() else [NEEDED])]:
-        say(f"privsweep: {sentence}", file=sys.stderr)
+        note(sentence)
     if document.incomplete:
         raise typer.Exit(ExitCode.FAILED)

@@ -21,7 +21,7 @@ from flows.cli.options import (
     reading,
     reading_or_shipped,
 )
-from flows.printing import exactly, say, show
+from flows.printing import exactly, note, show
 from privcore import DomainError, ExitCode
 
 LimitSeconds = Annotated[
@@ -118,8 +118,8 @@ def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool
         with _ended(limit_seconds):
             found = opened.sql(query, limit_seconds=limit_seconds, functions=[certified.function])
         notes = assumed_in(query, opened), imported_in(query, opened), certified.note
-        for note in filter(None, notes):
-            say(f"privsweep: {note}", file=sys.stderr)
+        for sentence in filter(None, notes):
+            note(sentence)
         if keep:
             kept(opened, certified.answers.values())
         return found
@@ -139,7 +139,7 @@ def _ended(limit_seconds: float) -> Iterator[None]:
         while not done.wait(0.1):
             if (late := time.monotonic() > end) or _peak_bytes() > most:
                 reason = f"took longer than {limit_seconds:g} s" if late else "needs too much memory"
-                say(f"privsweep: The query {reason}.", file=sys.stderr, flush=True)
+                note(f"The query {reason}.")
                 os._exit(ExitCode.LIMIT)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -16,7 +16,7 @@ from flows.cli.options import (
     check_engine,
 )
 from flows.cli.schedule import show_schedule
-from flows.printing import as_json, say, show
+from flows.printing import as_json, exactly, say, show
 from flows.runs.plan import TooLargeError, make_plan
 from flows.spec.typed import named_or_typed
 from privcore import ExitCode
@@ -211,7 +211,7 @@ def _show_report(report: "RunReport") -> None:
         else "nothing to compute"
     )
     say(f"{now.sweep}: {now.total} points, {what}, {now.failed} failed, {duration(report.seconds)}")
-    say(f"store    {report.store}")
+    say(f"store    {exactly(report.store)}")
     if now.failed:
         command = f"privsweep sql --store {report.store} 'select * from failures'"
         say(f"failures {failures(now.statuses)}: {command}", file=sys.stderr)

@@ -1,6 +1,5 @@
 """Commands on lookup tables: publish the answers of a store as one file, import a file, compare two files."""
 
-import sys
 from collections import Counter
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.options import DEFAULT_STORE, Json, StorePath
-from flows.printing import as_json, say
+from flows.printing import as_json, note, say
 from flows.printing import show as show_table
 from privcore import DomainError, ExitCode
 from storage.errors import StoreError
@@ -96,7 +95,7 @@ def import_(
         raise StoreError(f"Nothing was imported, since a recomputed row {how}: {again.wrong[0]}")
     if again.skipped:
         rows = "1 drawn row was" if len(again.skipped) == 1 else f"{len(again.skipped)} drawn rows were"
-        say(f"privsweep: {rows} not recomputed: {again.skipped[0]}.", file=sys.stderr)
+        note(f"{rows} not recomputed: {again.skipped[0]}.")
     parts = import_lookup_table(table, place)
     content = {"version": table.version, "rows": len(table.rows), "parts": len(parts), "store": place.name}
     _print({**content, "checked": again.rows, "seed": draw}, json, table)
@@ -153,10 +152,7 @@ def _print(content: dict[str, Any], json: bool, table: "LookupTable | None" = No
     """Print facts, and on standard error a note on rows that the author of a table had imported."""
     if table is not None and (imported := table.imported):
         rows = f"{sum(imported.values())} of {len(table.rows)} rows of the table {table.version}"
-        say(
-            f"privsweep: {rows} had been {origin_text(list(imported))}; an import of this table marks them "
-            "with its own version.",
-            file=sys.stderr,
-        )
+        origin = origin_text(list(imported))
+        note(f"{rows} had been {origin}; an import of this table marks them with its own version.")
         content |= {"imported": imported} if json else {}
     say(as_json(content) if json else "\n".join(f"{key:<8} {value}" for key, value in content.items()))

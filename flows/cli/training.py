@@ -1,6 +1,5 @@
 """Commands about one training run: epsilon and steps."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -37,7 +36,7 @@ from flows.cli.training_options import (
     Steps,
     StoredOnly,
 )
-from flows.printing import say
+from flows.printing import note, say
 from flows.spec.words import number
 from privcore import DomainError, Problem, find_problem, methods_for
 from privcore.training import TrainingRun
@@ -198,5 +197,5 @@ def _phases(run: str, options: dict[str, str | None]) -> tuple[type[Problem], di
 
 def tell(notes: list[str]) -> None:
     """Print notes to standard error."""
-    for note in notes:
-        say(f"privsweep: {note}", file=sys.stderr)
+    for sentence in notes:
+        note(sentence)

@@ -25,6 +25,7 @@ from privcore.labels.problems import (
 from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage
+from privcore.labels.unchanged import changes_nothing
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE
@@ -57,7 +58,7 @@ class LabelsComposition(Method[Answered]):
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1; the sum over compositions is ours"
-    version = 2
+    version = 3
     shares = ("prior", "bag_size")
 
     def applies(self, problem: Answered) -> str | None:
@@ -116,6 +117,8 @@ def _work(problem: LabelProblem) -> float:
 
 def _mean_advantage(problem: LabelProblem, rows: Iterator[Rows]) -> tuple[float, float]:
     """Return lower and upper bounds of the advantage, over examples of the prior or at one eta."""
+    if changes_nothing(problem):  # rounding would leave an upper end of about 1e-260
+        return 0.0, 0.0
     law = problem.attacked
     ends = [
         (float(dot(some.weights, low)), float(dot(some.weights, high)))

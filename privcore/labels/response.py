@@ -21,6 +21,7 @@ from privcore.labels.problems import (
     LabelRatioTail,
 )
 from privcore.labels.rows import overturned_ends
+from privcore.labels.unchanged import changes_nothing
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import RESPONSE
 from privcore.papers import BUSA_FEKETE
@@ -78,6 +79,7 @@ class LabelsResponse(Method[Answered]):
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Theorem 3.5 and Section 3.3"
+    version = 2
 
     def applies(self, problem: Answered) -> str | None:
         if problem.mechanism not in SINGLE:
@@ -106,10 +108,11 @@ class LabelsResponse(Method[Answered]):
             case LabelRatioTail():
                 exceeds = float(not silent and epsilon > problem.log_ratio)
                 return exceeds, exceeds
-            case LabelAdvantageTail():
-                return (0.0, 0.0) if silent else _tail(problem.distribution, epsilon, problem.threshold)
+        useless = changes_nothing(problem)  # rounding would leave an upper end of about 1e-260
+        if isinstance(problem, LabelAdvantageTail):
+            return (0.0, 0.0) if useless else _tail(problem.distribution, epsilon, problem.threshold)
         law = problem.attacked
-        ends = (0.0, 0.0) if silent else response_advantage(law, epsilon)
+        ends = (0.0, 0.0) if useless else response_advantage(law, epsilon)
         return accuracy(law, ends) if isinstance(problem, LabelAttackAccuracy) else ends
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from privcore.answer import Answer
 from privcore.labels.bag_problems import BagAdvantage, MemberAdvantage
 from privcore.labels.poisson_binomial import Array
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelAdvantageTail
+from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelAdvantageTail, LabelProblem
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
 
@@ -48,7 +48,19 @@ class LabelsUnchanged(Method[Answered]):
         return Answer.enclosure(0.0, 0.0, detail="no release changes the best guess")
 
 
-def unchanged(etas: Array, problem: Answered) -> bool:
+def changes_nothing(problem: LabelProblem) -> bool:
+    """Return whether no release can change the best guess of an attacked example of the prior.
+
+    Example:
+        >>> problem = LabelAdvantage(mechanism="rr", prior="point(0.2)", label_epsilon=0.1)
+        >>> changes_nothing(problem)
+        True
+    """
+    atoms = problem.attacked.atoms
+    return atoms is not None and unchanged(atoms[0], problem)
+
+
+def unchanged(etas: Array, problem: LabelProblem | BagAdvantage | MemberAdvantage) -> bool:
     """Return whether no release can change the best guess of a label with one of these probabilities.
 
     Args:

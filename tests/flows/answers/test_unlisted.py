@@ -7,6 +7,7 @@ import pytest
 from flows.cli.app import run
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
+from privcore import find_problem
 from privsweep import ask
 from storage import open_store
 from storage.export import write_store_sql
@@ -138,6 +139,10 @@ def test_line_feeds_in_the_name_of_a_file_make_no_lines_of_output(
         lines = (privsweep.out + privsweep.err).splitlines()
         assert any("do not exist" in line for line in lines), words
         assert not any(line.startswith(FORGED) for line in lines), words
+    with open_store("store") as opened:
+        found = opened.lookup(find_problem("membership-advantage").from_fields({"law": law, "records": 10}))
+    assert found is not None
+    assert "do not exist" in found.assumed
     answer = str(ask("membership-advantage", law=law, records=10))
     assert "do not exist" in answer
     assert not any(line.startswith(FORGED) for line in answer.splitlines())

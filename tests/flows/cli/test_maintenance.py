@@ -28,6 +28,7 @@ from storage.parts import parts
 from tasks.batch import Batch
 from tasks.guard import Measured
 from tasks.limits import Limits
+from tests.flows.small_store import Command
 from tests.storage.contents import kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, put, read_rows, row, rows
 
@@ -454,3 +455,16 @@ def test_what_was_quarantined_two_days_ago_goes_after_one_day_and_stays_for_thre
         assert command_line(["gc", "--store", str(root), "--quarantine-days", days]) == 0
         assert folder.exists() == stays
     assert "quarantine" in capsys.readouterr().out
+
+
+def test_the_name_of_a_damaged_manifest_makes_no_lines_of_output(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    put(tmp_path / "store", row(epsilon()))
+    (tmp_path / "store" / "sweeps").mkdir(exist_ok=True)
+    (tmp_path / "store" / "sweeps" / "m\nprivsweep: nothing was lost.\nx.json").write_text("{")
+    privsweep = Command(capsys)
+    assert privsweep("repair", "--dry-run", "--store", tmp_path / "store") == 1
+    lines = (privsweep.out + privsweep.err).splitlines()
+    assert any("no other file records its sweep" in line for line in lines)
+    assert "privsweep: nothing was lost." not in lines

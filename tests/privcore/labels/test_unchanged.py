@@ -114,3 +114,30 @@ def test_classes_list_only_the_mechanisms_that_are_answered() -> None:
         fields = {"mechanism": word, "classes": "0.2,0.3,0.5", "label_epsilon": epsilon}
         assert ask(find_problem("class-advantage").from_fields(fields)).ok
     assert mechanisms.domain == "{none, rr, llp}"
+
+
+RESPONSE = {"mechanism": "rr", "label_epsilon": 0.1}
+BAGS = {"mechanism": "llp-geometric", "label_epsilon": 0.1, "bag_size": 2}
+
+
+@pytest.mark.parametrize(
+    ("problem", "method", "fields"),
+    [
+        ("label-advantage", "labels.response", RESPONSE | {"prior": "point(0.2)"}),
+        ("label-advantage-at", "labels.response", RESPONSE | {"prior": "uniform", "eta": 0.2}),
+        ("label-advantage-tail", "labels.response", RESPONSE | {"prior": "point(0.2)", "threshold": 0.1}),
+        ("label-advantage", "labels.composition", BAGS | {"prior": "two-point(0.01,0.9,0.5)"}),
+        ("label-advantage-at", "labels.composition", BAGS | {"prior": "point(0.4)", "eta": 0.2}),
+        ("label-advantage-tail", "labels.composition", BAGS | {"prior": "point(0.2)", "threshold": 0.1}),
+        (
+            "label-advantage",
+            "labels.composition",
+            BAGS | {"mechanism": "llp-laplace", "prior": "point(0.01)"},
+        ),
+    ],
+)
+def test_every_method_that_sweeps_use_has_exact_zeros(
+    problem: str, method: str, fields: dict[str, float | str]
+) -> None:
+    found = evaluate(Point(problem=find_problem(problem).from_fields(fields), method=find(method)()))
+    assert (found.lower, found.upper) == (0.0, 0.0)
