@@ -10,7 +10,7 @@ from privcore import Answer
 from storage import Row
 from storage.lookup_table import LookupTable, write_lookup_table
 from storage.marks import origin_text
-from storage.shipped import VARIABLE
+from storage.shipped import FOLDER, VARIABLE
 from tests.flows.small_store import Command
 from tests.storage.made_up import claimed, epsilon, imported, put, row, table_of
 
@@ -67,7 +67,8 @@ def test_a_named_table_counts_as_imported_and_unknown_methods_are_refused(
 
 
 def test_a_named_table_is_read_by_its_content_and_not_by_its_name(privsweep: Command, named: Named) -> None:
-    name = "lookup-2026.11.26-8986a2dd.parquet"
+    (shipped,) = FOLDER.glob("*.parquet")
+    name = shipped.name
     for k in range(2):
         table = named.of(row(epsilon(), Answer.enclosure(0.5 + k, 0.51 + k)), f"{k}/{name}")
         assert privsweep("lookup", *WORDS, "--json") == 0

@@ -117,6 +117,7 @@ def test_classes_list_only_the_mechanisms_that_are_answered() -> None:
 
 
 RESPONSE = {"mechanism": "rr", "label_epsilon": 0.1}
+LAPLACE = {"mechanism": "llp-laplace"}
 BAGS = {"mechanism": "llp-geometric", "label_epsilon": 0.1, "bag_size": 2}
 
 
