@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from privcore import PROBLEMS
 from storage.disk import write_atomically
 from storage.lookup_table import LookupTable
+from storage.marks import origin_text
 from storage.schema import schema_for
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
@@ -73,6 +74,14 @@ def write_description(table: LookupTable, path: Path) -> Path:
     return described
 
 
+def _imports(table: LookupTable) -> str:
+    """Return the sentence about answers that the author of a table had imported, or ""."""
+    imported = table.imported
+    if not imported:
+        return ""
+    return f" {sum(imported.values())} of the answers were {origin_text(list(imported))}."
+
+
 def description(table: LookupTable, name: str, content: bytes) -> dict[str, Any]:
     """Return the description of a lookup table.
 
@@ -97,7 +106,7 @@ def description(table: LookupTable, name: str, content: bytes) -> dict[str, Any]
             f"Bounds of differential privacy: {len(table.rows)} answers to questions about "
             f"{', '.join(problems)}. Each row has a question, a lower and an upper bound, both rounded "
             "outwards, the confidence at which they hold (1 if they are proved), and the method, code and "
-            "machine that computed them. A field that a question lacks is null."
+            f"machine that computed them. A field that a question lacks is null.{_imports(table)}"
         ),
         "license": LICENCE,
         "creator": {"@type": "sc:Organization", "name": "The privsweep authors"},

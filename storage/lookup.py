@@ -97,8 +97,9 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
     if lower > upper:
         raise ContradictionError(
             f"contradicts itself about {problem.name}: {lower_method} has at least {lower!r} "
-            f"for {lower_from}, but {upper_method} at most {upper!r} for {upper_from}",
-            f"see the view conflicts{_named(connection, problem, lower_from, upper_from)}",
+            f"for {_place(lower_from, also.get('lower_also'))}, but {upper_method} at most {upper!r} "
+            f"for {_place(upper_from, also.get('upper_also'))}",
+            f"see the view conflicts{_named(connection, problem, lower_from, upper_from, also)}",
         )
     exact = fields == lower_from == upper_from
     if not exact and (own := _bracket(connection, problem, f"where {_equal(problem)}", [*fields.values()])):
@@ -130,17 +131,34 @@ def _imported(
     also: Mapping[str, Any],
 ) -> tuple[str, ...]:
     """Return the lookup tables of the rows of a bracket."""
-    others = (("upper", also.get(name)) for name in ("lower_also", "upper_also"))
-    found = imported_ends(connection, problem, (("lower", lower), ("upper", upper), *others))
+    found = imported_ends(connection, problem, _used(lower, upper, also))
     return tuple(sorted({source for _, _, source in found}))
 
 
-def _named(connection: duckdb.DuckDBPyConnection, problem: Problem, lower: Fields, upper: Fields) -> str:
+def _used(lower: Fields, upper: Fields, also: Mapping[str, Any]) -> list[tuple[str, Fields]]:
+    """Return the ends that a bracket uses, with their fields; convexity also uses upper ends."""
+    others = [("upper", also.get(name)) for name in ("lower_also", "upper_also")]
+    return [("lower", lower), ("upper", upper), *others]
+
+
+def _place(near: Fields, far: Fields) -> str:
+    """Return the stored problems behind an end, in words."""
+    return str(near) if far is None else f"a point between {near} and {far}, by convexity"
+
+
+def _named(
+    connection: duckdb.DuckDBPyConnection,
+    problem: Problem,
+    lower: Fields,
+    upper: Fields,
+    also: Mapping[str, Any],
+) -> str:
     """Return the imported rows of two ends that contradict one another, with the remedy."""
+    found = imported_ends(connection, problem, _used(lower, upper, also))
     return "".join(
         f"; the {end} end is row {point}, imported from the table {source}: to take that import back, "
         f"`privsweep table remove {source}`"
-        for end, point, source in imported_ends(connection, problem, (("lower", lower), ("upper", upper)))
+        for end, point, source in dict.fromkeys(found)
     )
 
 

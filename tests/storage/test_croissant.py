@@ -16,7 +16,7 @@ from storage import open_store
 from storage.croissant import ANSWERS, description, write_description
 from storage.lookup_table import lookup_table, read_lookup_table, write_lookup_table
 from storage.shipped import FOLDER
-from tests.storage.made_up import epsilon, put, row, rows
+from tests.storage.made_up import epsilon, imported, put, row, rows
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -135,3 +135,12 @@ def test_the_shipped_table_has_its_description() -> None:
 def test_another_program_loads_the_shipped_table() -> None:
     (path,) = FOLDER.glob("*.parquet")
     assert loaded(path, 300) == read(path, 300)
+
+
+def test_the_description_of_a_table_with_imported_rows_says_so(tmp_path: Path) -> None:
+    put(tmp_path / "store", rows(2, first=9))
+    theirs = imported(tmp_path / "store", rows(1)).version
+    with open_store(tmp_path / "store") as store:
+        table = lookup_table(store)
+    said = description(table, "table.parquet", b"")["description"]
+    assert f"1 of the answers were imported and not recomputed, from the lookup table {theirs}." in said

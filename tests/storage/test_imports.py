@@ -246,6 +246,25 @@ def test_a_contradiction_names_the_imported_row_and_how_to_take_it_back(root: Pa
     assert f"`privsweep table remove {theirs.version}`" in str(error.value)
 
 
+def test_a_contradiction_by_convexity_names_the_imported_row_between_whose_neighbours_it_arises(
+    root: Path, tmp_path: Path
+) -> None:
+    put(
+        root,
+        [row(epsilon(delta=d), Answer.enclosure(e - 1e-3, e)) for d, e in ((1e-6, 4.887), (1e-3, 3.139))],
+    )
+    false = row(epsilon(delta=1.1e-3), Answer.enclosure(0.0001, 0.0002))
+    theirs = table_of(tmp_path / "theirs", false)
+    import_lookup_table(theirs, located(root))
+    with open_store(root) as store, pytest.raises(StoreError) as error:
+        store.lookup(epsilon(delta=5e-4))
+    assert "for a point between {'sigma': 1.0, 'delta': 0.001, " in str(error.value)
+    assert f"the upper end is row {false.point.id}, imported from the table {theirs.version}" in str(
+        error.value
+    )
+    assert str(error.value).count(f"`privsweep table remove {theirs.version}`") == 1
+
+
 @pytest.mark.thorough
 def test_a_contradiction_of_two_tables_at_one_point_is_found_with_both_names(
     root: Path, tmp_path: Path
