@@ -67,7 +67,8 @@ def ask_python(store: Store, question: Question) -> Any:
         return "contradiction"
     if found is None:
         return None
-    return {name: _plain(value) for name, value in vars(found).items()}
+    about = {"assumed", "neighbours"}  # facts about the question, which the page has by itself
+    return {name: _plain(value) for name, value in vars(found).items() if name not in about}
 
 
 def asked(kind: type[Problem], texts: Mapping[str, str]) -> Problem:

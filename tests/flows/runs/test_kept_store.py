@@ -32,12 +32,14 @@ RAISED = {
     "auditing.power",
     "auditing.revealed",
     "auditing.runs",
+    "auditing.trained",
     "bins.certified",
     "labels.bag",
     "labels.cells",
     "labels.classes",
     "labels.composition",
     "labels.infinite",
+    "labels.response",
     "labels.sampling",
     "membership.clopper",
     "membership.overfitting",
@@ -104,6 +106,8 @@ def test_lookups_on_and_off_the_grid_have_the_same_bits(store: Store) -> None:
                 before[end] = before[end] and asked({**entry, "fields": before[end]}).as_fields()
             now = dict(vars(found))
             assert now.pop("imported") == ()
+            assert now.pop("assumed") == ""
+            assert now.pop("neighbours") == asked(entry).relation()
             if any(now.pop(f"{end}_also{part}") for end in ("lower", "upper") for part in ("", "_method")):
                 low, high = (float.fromhex(before[end]) for end in ("lower", "upper"))
                 assert low <= found.lower <= found.upper <= high, entry  # by convexity, since then
