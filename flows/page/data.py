@@ -11,7 +11,6 @@ from flows.page.stored import ProblemTable, without_rows
 from flows.page.symbols import asked, plain
 from flows.page.tabs import COMPARED, ENGINE, TABS
 from privcore import METHODS, Problem
-from privcore.auditing.problems import AuditProblem
 from privcore.constraint import Constraint
 from privcore.parameter import Choice, Integer, Parameter, Real, Text
 from privcore.training import MORE_STEPS, SIZES, sampler_of
@@ -112,7 +111,7 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
 
 def _relation(kind: type[Problem]) -> dict[str, str] | None:
     """Return the neighbouring relation of an audit for two and for more alternatives, in words."""
-    if not issubclass(kind, AuditProblem):
+    if kind.relation is Problem.relation:
         return None
     return {"two": NEIGHBOURS["add-remove"], "more": NEIGHBOURS["replace-one"]}
 
