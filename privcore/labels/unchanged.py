@@ -56,6 +56,8 @@ def changes_nothing(problem: LabelProblem) -> bool:
         >>> changes_nothing(problem)
         True
     """
+    if problem.mechanism == "none":
+        return True
     atoms = problem.attacked.atoms
     return atoms is not None and unchanged(atoms[0], problem)
 

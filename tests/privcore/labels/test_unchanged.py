@@ -142,3 +142,24 @@ def test_every_method_that_sweeps_use_has_exact_zeros(
 ) -> None:
     found = evaluate(Point(problem=find_problem(problem).from_fields(fields), method=find(method)()))
     assert (found.lower, found.upper) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("prior", ["uniform", "beta(2,5)", "logit-normal(0,1)", "two-point(0.2,0.7,0.5)"])
+@pytest.mark.parametrize(
+    ("problem", "fields"),
+    [
+        ("label-advantage", {}),
+        ("label-advantage-at", {"eta": 0.4}),
+        ("label-advantage-tail", {"threshold": 0.0}),
+        ("label-advantage-tail", {"threshold": 0.3, "bags": 5}),
+    ],
+)
+def test_no_release_has_no_advantage_for_any_prior(
+    problem: str, fields: dict[str, float], prior: str
+) -> None:
+    asked = find_problem(problem).from_fields({"mechanism": "none", "prior": prior, **fields})
+    found = evaluate(Point(problem=asked, method=find("labels.response")()))
+    assert (found.lower, found.upper) == (0.0, 0.0)
+    blind = find_problem("label-attack-accuracy").from_fields({"mechanism": "none", "prior": "uniform"})
+    accuracy = evaluate(Point(problem=blind, method=find("labels.response")()))
+    assert accuracy.lower <= 0.75 <= accuracy.upper < 0.7501
