@@ -107,7 +107,7 @@ def mu_cost(problem: Counts) -> Cost:
 def programme_cost(problem: Counts) -> Cost:
     """Return the cost of the search with the linear programme."""
     guesses = float(problem.guesses)
-    return Cost(seconds=0.3 + 4e-3 * guesses + 2e-5 * guesses**2, bytes=3e7 + 2e4 * guesses)
+    return Cost(seconds=0.05 + 3.5e-3 * guesses + 2e-5 * guesses**2, bytes=3e7 + 2e4 * guesses)
 
 
 def mu_without_programme(problem: AuditEpsilon | AuditMu) -> float:
