@@ -75,7 +75,7 @@ ship: $(STAMP)  ## compute what changed in the sweep `lookup`, and put its table
 	@rm -f storage/table/lookup-*
 	$(BIN)/privsweep table publish --store build/shipped --out storage/table
 
-test: $(STAMP)  ## run a sample of the tests, drawn by the commit (four minutes)
+test: $(STAMP)  ## run a sample of the tests, drawn by the commit (three to four minutes)
 	$(BIN)/python -m pytest $(SPREAD)
 
 test-all: $(STAMP)  ## run all tests except the slow tests (fifteen minutes)
