@@ -49,9 +49,10 @@ def say(
     print(_escaped(sep.join(map(str, texts)), "\n\t"), end=end, file=file, flush=flush)
 
 
-def note(sentence: str) -> None:
-    """Print a sentence to standard error, behind the name of the program, as one printable line."""
-    say(f"privsweep: {_escaped(sentence)}", file=sys.stderr, flush=True)
+def note(*sentences: str) -> None:
+    """Print sentences to standard error, each behind the name of the program, as one printable line."""
+    for sentence in sentences:
+        say(f"privsweep: {_escaped(sentence)}", file=sys.stderr, flush=True)
 
 
 def printable(text: object) -> str:

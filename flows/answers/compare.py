@@ -168,7 +168,7 @@ def _shuffling(asked: Mapping[str, Problem], none: Sourced | None, answering: An
 
 
 def _unamplified(answer: Sourced | None, none: Sourced | None) -> list[str]:
-    """Return a note if an answer is proved not to be better than that without amplification."""
+    """Return a note if an answer is not better than that without amplification, unless that was imported."""
     if answer is None or none is None or not (answer.ok and none.ok) or none.imported:
         return []
     return [UNAMPLIFIED] if answer.bracket.upper >= none.bracket.upper else []

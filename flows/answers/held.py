@@ -26,14 +26,14 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
             table contradict each other.
     """
     own = store.lookup(problem) if store.exists else None
-    good = own is not None and _is_worth(own, any_width=False)
-    if own is not None and good and not own.imported:
-        return from_store(problem, own)
+    good = own if own is not None and _is_worth(own, any_width=False) else None
+    if good is not None and not good.imported:
+        return from_store(problem, good)
     other = shipped_lookup(problem)
     if own is not None and other is not None and max(own.lower, other.lower) > min(own.upper, other.upper):
         raise _disagreement(problem, own, other)
-    if own is not None and good:
-        return from_store(problem, own)
+    if good is not None:
+        return from_store(problem, good)
     found = [
         from_store(problem, each, table)
         for each, table in ((own, ""), (other, shipped_version()))

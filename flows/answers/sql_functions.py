@@ -94,13 +94,12 @@ class CertifiedEpsilon:
     def note(self) -> str:
         """The sentence about answers with an end from a lookup table that was not recomputed, or ""."""
         imported = [answer.bracket.imported for answer in self.answers.values() if answer.bracket.imported]
-        answers = (
-            "1 answer of certified_epsilon is"
-            if len(imported) == 1
-            else (f"{len(imported)} answers of certified_epsilon are")
-        )
+        if not imported:
+            return ""
         tables = list(dict.fromkeys(table for each in imported for table in each))
-        return f"{answers} {origin_text(tables)}." if tables else ""
+        several = "1 answer" if len(imported) == 1 else f"{len(imported)} answers"
+        are = "is" if len(imported) == 1 else "are"
+        return f"{several} of certified_epsilon {are} {origin_text(tables)}."
 
     def _answer(self, problem: Problem) -> Sourced:
         if time.monotonic() > self._end:

@@ -218,10 +218,9 @@ def _explain(error: BaseException) -> tuple[int, str]:
 def _fail(sentence: str, code: int) -> int:
     """Print one sentence to standard error; return the code."""
     if sentence:
-        from flows.printing import printable, say
+        from flows.printing import note, printable
 
-        line = printable(" ".join(sentence.split()))
-        say(f"privsweep: {line}", file=sys.stderr)
+        note(printable(" ".join(sentence.split())))
     return code
 
 

@@ -12,7 +12,6 @@ from flows.cli.options import (
     reading,
     waiting,
 )
-from flows.cli.training import tell
 from flows.cli.training_options import (
     Adjacency,
     BatchSize,
@@ -24,6 +23,7 @@ from flows.cli.training_options import (
     Steps,
     StoredOnly,
 )
+from flows.printing import note
 from privcore import Problem
 
 
@@ -72,7 +72,7 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
         "adjacency": adjacency,
     }
     asked, notes = problems(given, examples=examples, batch_size=batch_size)
-    tell(notes)
+    note(*notes)
 
     def questions(problem: Problem) -> list[Problem]:
         """Return a problem, and for Poisson sampling also the same with the rate rounded to the nearest."""

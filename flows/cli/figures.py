@@ -98,8 +98,7 @@ def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json
             }
             | ({"imported": each.imported} if each.imported else {})
         )
-        for sentence in _complaints(each, store):
-            note(sentence)
+        note(*_complaints(each, store))
     if json:
         say(as_json(content, indent=1))
     if any(each.empty for each in pictures):

@@ -157,8 +157,7 @@ def _show_repair(done: "Repair", dry_run: bool) -> None:
         say(f"{computed} points {would}computed again, of {names}")
     for sweep in done.recorded:
         say(f"{sweep.name} was unfinished before; privsweep run resumes it")
-    for sentence in done.hopeless:
-        note(sentence)
+    note(*done.hopeless)
     if done.nothing:
         say("nothing to repair")
 

@@ -16,7 +16,7 @@ from flows.cli.options import (
     reading,
     waiting,
 )
-from flows.cli.training import question, tell
+from flows.cli.training import question
 from flows.cli.training_options import (
     Adjacency,
     BatchSize,
@@ -30,6 +30,7 @@ from flows.cli.training_options import (
     SamplingIfGiven,
     Steps,
 )
+from flows.printing import note
 from flows.spec.words import number
 from privcore.params import SIGMA
 
@@ -100,7 +101,7 @@ def noise(  # noqa: PLR0913
         else:
             stored = LargerEnds(opened, again)
             found = stored.computed(confirmed(least, stored, precision=gap, largest=SIGMA.upper))
-            tell(list(stored.notes(target)))
+            note(*stored.notes(target))
     if found.least is None and found.short is not None and found.gap > gap:
-        tell(["The methods prove nothing between the two values of sigma, and more time does not help."])
+        note("The methods prove nothing between the two values of sigma, and more time does not help.")
     print_noise(found, json, explain=explain)

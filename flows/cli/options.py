@@ -83,7 +83,7 @@ def reading_or_shipped(store: Path, *, allow_degraded: bool) -> "Store":
 
 
 def _print_damage(sentence: str) -> None:
-    say(f"privsweep: warning: {printable(sentence)}", file=sys.stderr)
+    note(f"warning: {printable(sentence)}")
 
 
 def shown(store: Path) -> str:

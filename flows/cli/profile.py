@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli.options import Json, waiting
-from flows.cli.training import tell
 from flows.cli.training_options import (
     Adjacency,
     BatchSize,
@@ -21,6 +20,7 @@ from flows.cli.training_options import (
     Sigma,
     Steps,
 )
+from flows.printing import note
 from flows.spec.words import number
 
 
@@ -95,7 +95,7 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
         text, relation, notes = one_phase(
             sampling, one | {"adjacency": adjacency}, examples=examples, batch_size=batch_size
         )
-        tell(notes)
+        note(*notes)
     else:
         given = one | {"batch_size": batch_size}
         refuse_options(name for name, value in given.items() if value is not None)

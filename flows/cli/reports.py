@@ -116,7 +116,6 @@ def _write(
         say(as_json(written, indent=1))
     else:
         say(*written["files"], sep="\n", flush=True)
-    for sentence in [*document.incomplete, *([] if available() else [NEEDED])]:
-        note(sentence)
+    note(*document.incomplete, *([] if available() else [NEEDED]))
     if document.incomplete:
         raise typer.Exit(ExitCode.FAILED)

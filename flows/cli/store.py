@@ -118,8 +118,7 @@ def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool
         with _ended(limit_seconds):
             found = opened.sql(query, limit_seconds=limit_seconds, functions=[certified.function])
         notes = assumed_in(query, opened), imported_in(query, opened), certified.note
-        for sentence in filter(None, notes):
-            note(sentence)
+        note(*filter(None, notes))
         if keep:
             kept(opened, certified.answers.values())
         return found

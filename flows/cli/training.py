@@ -158,7 +158,7 @@ def steps_of(  # noqa: PLR0913
     run = TrainingRun.checked({"examples": number(examples), "batch_size": number(batch_size)} | numbers)
     given = {"sigma": sigma, "delta": delta, "adjacency": adjacency}
     noise = {name: number(text) for name, text in given.items() if text is not None}
-    tell(large_delta(noise.get("delta"), run.examples))
+    note(*large_delta(noise.get("delta"), run.examples))
     with waiting("computing epsilon both ways"):
         asked = epsilons(run, noise, limit_seconds) if noise else []
     print_roundings(run, asked, json)
@@ -178,7 +178,7 @@ def question(
         return _phases(run, options | {"examples": examples, "batch_size": batch_size})
     sampling = "allocation" if sampling is None else sampling
     kind, fields, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
-    tell(notes)
+    note(*notes)
     return kind, fields
 
 
@@ -193,9 +193,3 @@ def _phases(run: str, options: dict[str, str | None]) -> tuple[type[Problem], di
     if None not in reasons:
         raise DomainError(" ".join(dict.fromkeys(filter(None, reasons))))
     return kind, fields
-
-
-def tell(notes: list[str]) -> None:
-    """Print notes to standard error."""
-    for sentence in notes:
-        note(sentence)

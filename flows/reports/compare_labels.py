@@ -8,7 +8,7 @@ from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.printing import exactly
-from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
+from flows.reports.comparison import Entry, imported_text, lacking, methods_of, side_by_side
 from flows.reports.comparison_summary import summary_of_bags
 from flows.reports.contradictions import contradictions_about
 from flows.reports.document import Block, Document, Heading, Paragraph
@@ -17,7 +17,6 @@ from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
 from privcore import Bracket, find_problem
 from storage import Store
 from storage.contradictions import remedy
-from storage.marks import origin_text
 
 NAME = "compare-labels"
 ADVANTAGE, QUANTILE = "label-advantage", "label-ratio-quantile"
@@ -95,14 +94,8 @@ def _falling(prior: str, response: Response) -> str:
     """Return the sentence about an advantage that falls as epsilon grows, which is impossible, or ""."""
     for (low, least), (high, most) in combinations(response, 2):
         if least.lower > most.upper:
-            ends = (
-                f"{words} {exactly(end)} ({', '.join(filter(None, (method, origin_text(each.imported))))})"
-                for words, end, method, each in (
-                    ("at least", least.lower, least.lower_by, least),
-                    ("at most", most.upper, most.upper_by, most),
-                )
-            )
-            one, other = ends
+            one = f"at least {exactly(least.lower)} ({least.lower_by}{imported_text(least)})"
+            other = f"at most {exactly(most.upper)} ({most.upper_by}{imported_text(most)})"
             return (
                 f"At prior={exactly(prior)}, the advantage of randomized response is {one} at epsilon "
                 f"{exactly(low)}, but {other} at epsilon {exactly(high)}, although it grows with epsilon; "

@@ -6,7 +6,7 @@ from privcore.answer import Answer
 from privcore.auditing.approximate import AuditingApproximate, epsilon_of, no_epsilon_of_family, refuted_mu
 from privcore.auditing.ceiling import ceiling_cost, refutable
 from privcore.auditing.optimal import expected_correct
-from privcore.auditing.planning_problems import AuditCeiling, AuditPlannedEpsilon
+from privcore.auditing.planning_problems import AuditCeiling, AuditPlannedEpsilon, AuditTraining
 from privcore.auditing.problems import AuditEpsilon, recursion_cost
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.auditing.tightest import AuditingTightest, counts_of, mu_cost, refuted_by
@@ -117,10 +117,15 @@ def without_a_model(problem: AuditPlannedEpsilon) -> str | None:
 
 def all_correct(problem: AuditPlannedEpsilon) -> AuditEpsilon:
     """Return the audit in which every guess is correct, which is the most expensive, to estimate costs."""
+    return audit_of(problem, problem.guesses)
+
+
+def audit_of(problem: AuditPlannedEpsilon | AuditTraining, correct: int) -> AuditEpsilon:
+    """Return the audit with the counts of a problem and this number of correct guesses."""
     return AuditEpsilon(
         canaries=problem.canaries,
         guesses=problem.guesses,
-        correct=problem.guesses,
+        correct=correct,
         delta=problem.delta,
         audit_confidence=problem.audit_confidence,
     )

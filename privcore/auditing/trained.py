@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcore.answer import Answer, Status
+from privcore.auditing.planned import audit_of
 from privcore.auditing.planning_problems import AuditTraining
-from privcore.auditing.problems import AuditEpsilon
 from privcore.auditing.tightest import AuditingTightest, mu_cost, refuted_by
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
@@ -55,7 +55,7 @@ class AuditingTrained(Method[AuditTraining]):
         # Compilation, shared by all points with as many canaries; then the gradients, a batch and its noise.
         drawn = _IMAGES + 2 * problem.canaries + _WEIGHTS
         seconds = 0.12 + 8e-10 * _numbers(problem) + problem.steps * (1e-4 + 1e-8 * drawn)
-        audit = _counts(problem, problem.guesses)
+        audit = audit_of(problem, problem.guesses)
         free, gaussian = AuditingTightest().cost(audit), mu_cost(audit)
         return Cost(
             seconds=seconds + free.seconds + gaussian.seconds,
@@ -74,7 +74,7 @@ class AuditingTrained(Method[AuditTraining]):
         if not np.isfinite(trained.moved).all():
             return Answer.without(Status.FAILED, "Training diverged: its weights exceed single precision.")
         correct = count_correct(scores, included, problem.guesses, rng)
-        counts = _counts(problem, correct)
+        counts = audit_of(problem, correct)
         refuted, gaussian = (refuted_by(counts, family) for family in ("approximate", "gaussian"))
         detail = (
             f"{correct} of {problem.guesses} guesses correct; {gaussian:.4g} if the mechanism is Gaussian; "
@@ -83,17 +83,6 @@ class AuditingTrained(Method[AuditTraining]):
         return Answer.enclosure(
             refuted, math.inf, value=gaussian, confidence=problem.audit_confidence, detail=detail
         )
-
-
-def _counts(problem: AuditTraining, correct: int) -> AuditEpsilon:
-    """Return the audit of a training with this number of correct guesses."""
-    return AuditEpsilon(
-        canaries=problem.canaries,
-        guesses=problem.guesses,
-        correct=correct,
-        delta=problem.delta,
-        audit_confidence=problem.audit_confidence,
-    )
 
 
 def count_correct(
