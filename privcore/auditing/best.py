@@ -62,9 +62,15 @@ class AuditingBest(Method[AuditBestGuesses]):
         epsilon, guesses = best_guesses(problem, _candidates(problem))
         if epsilon == 0.0:
             return Answer.about(0.0, detail="none of the numbers of guesses tried refutes an epsilon")
+        planned = planned_audit(
+            problem.canaries, guesses, problem.mu, problem.delta, problem.audit_confidence
+        )
         return Answer.about(
             float(guesses),
-            detail=f"refutes epsilon {epsilon:.6g} with the expected counts, {problem.family} family",
+            detail=(
+                f"refutes epsilon {epsilon:.6g} with {planned.correct} correct, the rounded expectation "
+                f"of the clearest guesses, {problem.family} family"
+            ),
         )
 
 

@@ -61,7 +61,7 @@ def planned_audit(canaries: int, guesses: int, mu: float, delta: float, confiden
 
     Args:
         canaries: Number m of canaries.
-        guesses: Number c' of guesses; half of them are guesses of in, half of them guesses of out.
+        guesses: Number c' of guesses, those about the clearest scores.
         mu: Gaussian differential privacy of the mechanism, >= 0.
         delta: Delta of the refuted claim, in [0, 1).
         confidence: Confidence of the audit, in [1/2, 1).

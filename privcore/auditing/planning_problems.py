@@ -59,8 +59,8 @@ class AuditCeiling(Counts):
 class AuditPlannedEpsilon(GuessedCanaries):
     """Largest epsilon that a valid audit can refute if the number of correct guesses is the expected number.
 
-    The expected number is that of guesses of inclusion by an optimal attacker on independent Gaussian
-    canaries, rounded to the nearest whole number.
+    The expected number is that of `audit-expected-correct`, rounded to the nearest whole number: the optimal
+    attacker guesses about the clearest scores of independent Gaussian canaries, from a known centre.
     """
 
     name = "audit-planned-epsilon"
@@ -75,10 +75,11 @@ class AuditPlannedEpsilon(GuessedCanaries):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditBestGuesses(AuditProblem):
-    """Number of guesses, half in and half out, with which an audit refutes the largest epsilon.
+    """Even number of guesses that refutes the largest epsilon if the expected number of them is correct.
 
-    The number of correct guesses is the expected number for an optimal attacker on independent Gaussian
-    canaries.
+    The expected number is that of `audit-expected-correct`, rounded: the attacker guesses about the clearest
+    scores of independent Gaussian canaries, from a known centre. Of guesses of half in and half out, slightly
+    fewer are correct, so another number may be best for them.
     """
 
     name = "audit-best-guesses"

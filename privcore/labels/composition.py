@@ -23,6 +23,7 @@ from privcore.labels.problems import (
     LabelRatioTail,
 )
 from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail
+from privcore.labels.reach import beyond_reach, several
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage
 from privcore.labels.unchanged import changes_nothing
@@ -51,14 +52,15 @@ class LabelsComposition(Method[Answered]):
     Given these numbers, the sum of the other labels is a convolution of binomial distributions. The advantage
     is a sum of positive terms if a count is released, and an integral split at one threshold for Laplace
     noise. A prior with two values takes $O(k^3)$ operations, a prior with a single value O(k). All
-    probabilities have small relative errors, in both tails.
+    probabilities have small relative errors, in both tails. If p is the probability that the mean advantage
+    in one bag exceeds a threshold, that of n bags does with a probability between $p^n$ and $1 - (1 - p)^n$.
     """
 
     name = "labels.composition"
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1; the sum over compositions is ours"
-    version = 3
+    version = 4
     shares = ("prior", "bag_size")
 
     def applies(self, problem: Answered) -> str | None:
@@ -67,8 +69,6 @@ class LabelsComposition(Method[Answered]):
             return "The mechanism has no bags; labels.response has the closed forms."
         if atoms is None:
             return "The prior is continuous, so a bag has infinitely many compositions."
-        if isinstance(problem, LabelAdvantageTail) and problem.bags > 1:
-            return "Several bags have too many compositions; labels.sampling draws bags at random."
         if _work(problem) > _MOST_WORK:
             return f"All compositions take {_work(problem):.1e} products; the limit is {_MOST_WORK:.0e}."
         return None
@@ -95,7 +95,7 @@ class LabelsComposition(Method[Answered]):
         detail = f"{compositions.number(atoms[0].size, others)} compositions of {others} other examples"
         match problem:
             case LabelAdvantageTail():
-                low, high = _advantage_tail(problem, rows)
+                low, high = several(_advantage_tail(problem, rows), problem.bags)
             case LabelRatioTail():
                 low, high = ratio_tail(_ratio_law(problem, rows), problem.log_ratio)
             case LabelRatioQuantile():
@@ -140,7 +140,9 @@ def _ratio_law(problem: LabelProblem, rows: Iterator[Rows]) -> RatioLaw:
 
 
 def _advantage_tail(problem: LabelAdvantageTail, rows: Iterator[Rows]) -> tuple[float, float]:
-    """Return bounds of the probability that the mean advantage of the members exceeds the threshold."""
+    """Return bounds of the probability that the mean advantage of a bag's members exceeds the threshold."""
+    if changes_nothing(problem) or beyond_reach(problem):
+        return 0.0, 0.0
     atoms = problem.distribution.atoms
     assert atoms is not None
     lows: dict[tuple[int, ...], Array] = {}

@@ -20,6 +20,7 @@ from privcore.labels.problems import (
     LabelRatioQuantile,
     LabelRatioTail,
 )
+from privcore.labels.reach import beyond_reach, several
 from privcore.labels.rows import overturned_ends
 from privcore.labels.unchanged import changes_nothing
 from privcore.method import Cost, Direction, Method
@@ -72,20 +73,19 @@ class LabelsResponse(Method[Answered]):
 
     There are only two outputs, so every answer is a functional of the prior: the advantages are its
     overturned mass at $\pi$ and $1 - \pi$, and the high-probability advantage of one example is the
-    probability of $\pi + \theta < \eta < 1 - \pi - \theta$.
+    probability of $\pi + \theta < \eta < 1 - \pi - \theta$. If p is that probability, the mean advantage of n
+    examples exceeds the threshold with a probability between $p^n$ and $1 - (1 - p)^n$.
     """
 
     name = "labels.response"
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Theorem 3.5 and Section 3.3"
-    version = 2
+    version = 3
 
     def applies(self, problem: Answered) -> str | None:
         if problem.mechanism not in SINGLE:
             return "The closed forms are for randomized response and for no release: rr and none."
-        if isinstance(problem, LabelAdvantageTail) and problem.bags > 1 and problem.mechanism == "rr":
-            return "The mean advantage of several examples has no closed form; labels.sampling estimates it."
         return None
 
     def cost(self, problem: Answered) -> Cost:
@@ -95,6 +95,8 @@ class LabelsResponse(Method[Answered]):
 
     def answer(self, problem: Answered, seed: int) -> Answer:
         detail = "closed form" if problem.mechanism == "rr" else "nothing is released"
+        if isinstance(problem, LabelAdvantageTail) and problem.bags > 1:
+            detail += ", of a single example"
         low, high = self._ends(problem)
         return Answer.enclosure(max(0.0, low), min(problem.largest, high), detail=detail)
 
@@ -110,7 +112,9 @@ class LabelsResponse(Method[Answered]):
                 return exceeds, exceeds
         useless = changes_nothing(problem)  # rounding would leave an upper end of about 1e-260
         if isinstance(problem, LabelAdvantageTail):
-            return (0.0, 0.0) if useless else _tail(problem.distribution, epsilon, problem.threshold)
+            if useless or beyond_reach(problem):
+                return 0.0, 0.0
+            return several(_tail(problem.distribution, epsilon, problem.threshold), problem.bags)
         law = problem.attacked
         ends = (0.0, 0.0) if useless else response_advantage(law, epsilon)
         return accuracy(law, ends) if isinstance(problem, LabelAttackAccuracy) else ends

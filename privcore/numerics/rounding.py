@@ -30,6 +30,11 @@ SUBNORMAL = 2e-323
 """Counted: four times the smallest double; the formulas of the error of a mean have at most three products or
 quotients below the normal range, and each errs by at most half of the smallest double."""
 
+ADVANTAGE_REACH = 2.0**-49
+"""Counted: 16 u, relative to the sum of the sizes of two terms: at most one function of 8 u (`RESPONSE`) and
+3 operations for the largest advantage, and two functions and 3 operations, which do not magnify errors, for
+a power and its complement."""
+
 TRUNCATED_RATE = 2.0**-40
 """Counted: 8192 u. The rates of truncated Poisson sampling take about ten operations; 1 - gamma and t - a
 cancel, but gamma and a are moved by this slack before the subtraction, which errs by u."""

@@ -5,20 +5,31 @@
 takes the rows of a store with all sweeps of the four pages, leaves out every large group (one problem, method
 and sweep) without which all queries print the same, and writes the others to `KEPT`. Hosts, commits and
 versions of packages are left out. It takes some minutes.
+
+    python -m tests.docs.kept --again
+
+computes only those kept rows again whose method has a new version since, in a clean checkout.
 """
 
+import json
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from privcore import Point, evaluate, find, find_problem
+from privcore.registry import versions
 from storage import open_store, publish
 from storage.located import located
+from storage.schema import Row, to_table
 from tests.flows.support.claims import ROOT, Claims
 
 KEPT = ROOT / "tests" / "flows" / "figures" / "kept"
@@ -55,12 +66,16 @@ def tables_of(store: Path) -> dict[str, pa.Table]:
     found = {}
     for folder in sorted((store / "data").iterdir()):
         parts = [pq.read_table(path, partitioning=None) for path in sorted(folder.glob("*.parquet"))]
-        table = pa.concat_tables(parts).sort_by("point_id")
-        for name, value in _LEFT_OUT.items():
-            column = pa.array([value] * table.num_rows).cast(table.schema.field(name).type)
-            table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), column)
-        found[folder.name.removeprefix("problem=")] = table
+        found[folder.name.removeprefix("problem=")] = _nameless(pa.concat_tables(parts).sort_by("point_id"))
     return found
+
+
+def _nameless(table: pa.Table) -> pa.Table:
+    """Return a table without hosts, commits and versions."""
+    for name, value in _LEFT_OUT.items():
+        column = pa.array([value] * table.num_rows).cast(table.schema.field(name).type)
+        table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), column)
+    return table
 
 
 def without(tables: dict[str, pa.Table], group: Group) -> dict[str, pa.Table]:
@@ -96,8 +111,49 @@ def main(store: Path) -> None:
     KEPT.mkdir(parents=True)
     for problem, table in tables.items():
         if table.num_rows:
-            pq.write_table(table, KEPT / f"{problem}.parquet", **_COMPRESSION)
+            _write(table, KEPT / f"{problem}.parquet")
+
+
+def old(table: pa.Table) -> list[bool]:
+    """Return for each row whether its method has another version now."""
+    pairs = zip(table["method"].to_pylist(), table["method_version"].to_pylist(), strict=True)
+    return [versions()[name] != version for name, version in pairs]
+
+
+def again() -> None:
+    """Compute the kept rows of older versions of methods again."""
+    for path in sorted(KEPT.glob("*.parquet")):
+        table = pq.read_table(path, partitioning=None)
+        changed = pa.array(old(table))
+        rows = table.filter(changed).to_pylist()
+        if rows:
+            new = _nameless(to_table([_again(row) for row in rows])).cast(table.schema)
+            _write(pa.concat_tables([table.filter(pc.invert(changed)), new]).sort_by("point_id"), path)
+            print(f"{len(rows)} of {len(table)} rows: {path.name}", flush=True)
+
+
+def _again(row: dict[str, Any]) -> Row:
+    kind = find_problem(row["problem"])
+    problem = kind.from_fields({name: row[name] for name in kind.parameters})
+    point = Point(problem=problem, method=find(row["method"]).from_knobs(json.loads(row["knobs"])))
+    clock, processor = perf_counter(), process_time()
+    return Row(
+        point=point,
+        answer=evaluate(point),
+        seconds=perf_counter() - clock,
+        cpu_seconds=process_time() - processor,
+        attempt=1,
+        finished_at=datetime.now(UTC),
+        sweep=row["sweep"],
+    )
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    pq.write_table(table, path, **_COMPRESSION)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    if sys.argv[1] == "--again":
+        again()
+    else:
+        main(Path(sys.argv[1]))

@@ -10,7 +10,7 @@ from flows.spec.sweep import load
 from privcore import evaluate
 from storage import open_store
 from tasks.limits import estimate
-from tests.docs.kept import KEPT, PAGES, written
+from tests.docs.kept import KEPT, PAGES, old, written
 from tests.flows.support.claims import Claims, made
 
 PAPERS = ("allocation", "labels", "auditing", "membership")
@@ -24,6 +24,12 @@ SAMPLE = 40
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tables = {path.stem: pq.read_table(path, partitioning=None) for path in KEPT.glob("*.parquet")}
     return written(tmp_path_factory.mktemp("kept") / "store", tables)
+
+
+def test_no_kept_row_is_of_an_older_version_of_its_method() -> None:
+    """Else: `python -m tests.docs.kept --again`."""
+    tables = {path.stem: pq.read_table(path, partitioning=None) for path in KEPT.glob("*.parquet")}
+    assert {name for name, table in tables.items() if any(old(table))} == set()
 
 
 @pytest.mark.thorough

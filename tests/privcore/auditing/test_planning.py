@@ -6,6 +6,7 @@ Numbers in strings are printed values; they are correct to half a unit of the la
 import csv
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,26 @@ def test_without_a_model_the_best_epsilon_is_somewhat_above_that_of_earlier_audi
     )
     assert is_printed(earlier, printed)
     assert earlier < best_guesses(problem, tried)[0] < 1.01 * earlier
+
+
+def test_the_best_number_of_guesses_names_its_rule_and_differs_from_that_of_half_and_half() -> None:
+    """docs/auditing.md has both numbers; a simulation of half and half has 20.466 correct of 24."""
+    found = answer("audit-best-guesses", "auditing.best", canaries=100, mu=1.0, delta=DELTA)
+    assert found.value == 24
+    assert "with 21 correct, the rounded expectation of the clearest guesses" in found.detail
+    rng = np.random.default_rng(1)
+    included = rng.random((20_000, 100)) < 0.5
+    order = np.argsort(rng.standard_normal(included.shape) + included, axis=1)
+    ranked = np.take_along_axis(included, order, axis=1)
+    correct = {n: (ranked[:, -n // 2 :].sum() + (~ranked[:, : n // 2]).sum()) / 20_000 for n in (24, 28)}
+    assert correct[24] == pytest.approx(20.466, abs=0.06)  # 5 standard errors
+    audits = [
+        replace(planned_audit(100, n, 1.0, DELTA, CONFIDENCE), correct=round(mean))
+        for n, mean in correct.items()
+    ]
+    fewer, best = (refuted_by(audit, "approximate") for audit in audits)
+    assert is_printed(best, "0.858")
+    assert fewer < best < float(found.detail.split()[2]) == pytest.approx(0.884077)
 
 
 def test_a_plan_has_the_closed_form_and_its_ends_are_where_the_probability_is_the_error() -> None:

@@ -1,0 +1,131 @@
+"""The largest advantages and ratios that a mechanism allows, beyond which every probability is zero."""
+
+import math
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+import scipy
+
+from privcore.answer import Answer
+from privcore.labels.problems import LabelAdvantageTail, LabelProblem, LabelRatioQuantile, LabelRatioTail
+from privcore.labels.tails import closed_form
+from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import ADVANTAGE_REACH
+from privcore.papers import BUSA_FEKETE
+from privcore.parameter import SMALLEST_NORMAL
+
+Answered = LabelAdvantageTail | LabelRatioTail | LabelRatioQuantile
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsReach(Method[Answered]):
+    r"""No advantage exceeds that of randomized response, and no log-likelihood ratio exceeds epsilon.
+
+    Under label differential privacy the two likelihoods of a release differ by a factor of $e^\varepsilon$ at
+    most, so their ratio exceeds no threshold from epsilon on, and the advantage about a label is at most
+    $(\min(\eta, 1 - \eta) - 1 / (1 + e^\varepsilon))_+$, that of randomized response. Without noise it is at
+    most $\min(\eta, 1 - \eta)$, that of a label without noise. A mean of advantages is at most the largest.
+    """
+
+    name = "labels.reach"
+    problems = get_args(Answered)
+    direction = Direction.UPPER
+    reference = f"{BUSA_FEKETE}, Section 2 and Theorem 3.5; the thresholds follow from them"
+
+    def applies(self, problem: Answered) -> str | None:
+        match problem:
+            case LabelAdvantageTail():
+                return None if beyond_reach(problem) else "The bound of the advantage is above the threshold."
+            case LabelRatioTail():
+                reached = problem.log_ratio < largest_ratio(problem)
+                return "The bound of the ratio is above the threshold." if reached else None
+            case LabelRatioQuantile():
+                unbounded = math.isinf(largest_ratio(problem))
+                return "The exact sum of labels can reveal a label." if unbounded else None
+
+    def cost(self, problem: Answered) -> Cost:
+        return closed_form(problem)
+
+    def answer(self, problem: Answered, seed: int) -> Answer:
+        if isinstance(problem, LabelRatioQuantile):
+            return Answer.at_most(largest_ratio(problem), detail="no ratio exceeds epsilon")
+        largest = "advantage" if isinstance(problem, LabelAdvantageTail) else "ratio"
+        return Answer.at_most(0.0, detail=f"the mechanism allows no larger {largest}")
+
+
+def beyond_reach(problem: LabelAdvantageTail) -> bool:
+    """Return whether no mean advantage exceeds the threshold, for all features.
+
+    Example:
+        >>> fields = {"mechanism": "rr", "prior": "uniform", "label_epsilon": 1.0}
+        >>> [beyond_reach(LabelAdvantageTail(**fields, threshold=t)) for t in (0.231, 0.232)]
+        [False, True]
+    """
+    return problem.threshold >= largest_advantage(problem)
+
+
+def largest_advantage(problem: LabelProblem) -> float:
+    r"""Return a bound of the advantage about a label of an example of the prior, for all features.
+
+    $$\max_\eta \left(\min(\eta, 1 - \eta) - \tfrac12 + \tfrac12 \tanh(\varepsilon / 2)\right)_+$$
+
+    over the values of the prior; over all probabilities for a prior with infinitely many values.
+
+    Args:
+        problem: Mechanism and prior.
+
+    Returns:
+        Upper bound in [0, 1/2], rounded up; exact without noise.
+
+    Reference:
+        arXiv:2406.02797v1, Theorem 3.5, for randomized response, which dominates every mechanism with label
+        differential privacy.
+
+    Example:
+        >>> round(largest_advantage(LabelProblem(mechanism="rr", prior="point(0.7)", label_epsilon=1.0)), 6)
+        0.031059
+    """
+    if problem.mechanism == "none":
+        return 0.0
+    atoms = problem.distribution.atoms
+    rare = 0.5 if atoms is None else float(np.minimum(atoms[0], 1.0 - atoms[0]).max())
+    if math.isinf(problem.label_epsilon):
+        return rare
+    clear, even = 0.5 * math.tanh(0.5 * problem.label_epsilon), 0.5 - rare
+    flipped = float(scipy.special.expit(-problem.label_epsilon))
+    differences = ((clear, even), (rare, flipped))  # equal; the first is accurate for much noise
+    return max(0.0, min(a - b + ADVANTAGE_REACH * (a + b) for a, b in differences))
+
+
+def largest_ratio(problem: LabelProblem) -> float:
+    """Return the largest absolute log-likelihood ratio in nats: epsilon, or 0 if nothing is released."""
+    return 0.0 if problem.mechanism == "none" else problem.label_epsilon
+
+
+def several(tail: tuple[float, float], bags: int) -> tuple[float, float]:
+    r"""Return bounds of the probability that the mean of independent advantages exceeds a threshold.
+
+    The mean exceeds it if all do, and only if one does: $p^n \le P \le 1 - (1 - p)^n$.
+
+    Args:
+        tail: Bounds of the probability p that one advantage exceeds the threshold.
+        bags: Number n of advantages, >= 1.
+
+    Returns:
+        Bounds in [0, 1], rounded outwards; those of p for n = 1, and exact if p is 0 or 1.
+
+    Example:
+        >>> several((0.5, 0.5), 1), several((0.0, 0.0), 9), several((1.0, 1.0), 9)
+        ((0.5, 0.5), (0.0, 0.0), (1.0, 1.0))
+        >>> [round(end, 6) for end in several((0.2, 0.3), 2)]
+        [0.04, 0.51]
+    """
+    low, high = max(0.0, tail[0]), min(1.0, tail[1])
+    if bags == 1:
+        return low, high
+    all_exceed = 1.0 if low == 1.0 else max(0.0, low**bags * (1.0 - ADVANTAGE_REACH) - SMALLEST_NORMAL)
+    if high in (0.0, 1.0):
+        return all_exceed, high
+    one_exceeds = -math.expm1(bags * math.log1p(-high)) * (1.0 + ADVANTAGE_REACH) + SMALLEST_NORMAL
+    return all_exceed, min(1.0, one_exceeds)
