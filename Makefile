@@ -74,6 +74,7 @@ ship: $(STAMP)  ## compute what changed in the sweep `lookup`, and put its table
 	$(BIN)/privsweep run lookup --store build/shipped
 	@rm -f storage/table/lookup-*
 	$(BIN)/privsweep table publish --store build/shipped --out storage/table
+	@rm -r build/shipped  # else the next table would have the rows of older versions, too
 
 test: $(STAMP)  ## run a sample of the tests, drawn by the commit (three to four minutes)
 	$(BIN)/python -m pytest $(SPREAD)
