@@ -6,6 +6,7 @@ from typing import Any
 
 from flows.answers.show import Aside, bracket_text
 from privcore import Bracket, Problem
+from privcore.registry import versions
 from storage import QueryError, Store
 from storage.marks import IMPORTED, origin_text
 from storage.schema import problem_id
@@ -68,20 +69,25 @@ def intervals(store: Store, problem: Problem, option: str | None) -> Intervals |
     read = store if store.exists else shipped_store()
     if read is None:
         return None
-    columns = f"method::varchar as method, lower, upper, confidence, {IMPORTED} as source"
+    columns = (
+        f"lower, upper, confidence, method::varchar as method, {IMPORTED} as source, {current()} as newest"
+    )
     chosen = f"from {view_name(problem.name)} where problem_id = '{problem_id(problem)}' and confidence < 1"
     try:
-        rows = read.sql(f"select {columns} {chosen} and {current()} order by {_NARROWEST}").to_pylist()
+        found = read.sql(f"select {columns} {chosen} order by {_NARROWEST}").to_pylist()
     except QueryError:  # a problem without methods has no view
         return None
+    rows = [row for row in found if row["newest"]]
     if not rows:
         return None
-    first = rows[0]
-    by, source = first.pop("method"), first.pop("source")
+    for name in sorted({row["method"] for row in found if not row["newest"]}):
+        chosen += f" and not (method = '{name}' and method_version < {versions()[name]})"
+    by, source = rows[0]["method"], rows[0]["source"]
+    ends = {name: rows[0][name] for name in ("lower", "upper", "confidence")}
     at = "" if option is None else f" --store {shlex.quote(option)}"
     return Intervals(
         problem=problem,
         count=len(rows),
-        narrowest=Bracket(**first, lower_by=by, upper_by=by, imported=(source,) if source else ()),
+        narrowest=Bracket(**ends, lower_by=by, upper_by=by, imported=(source,) if source else ()),
         command=f'privsweep sql "{chosen}"{at}',
     )

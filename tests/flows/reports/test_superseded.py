@@ -1,5 +1,6 @@
 """Answers of older versions of a method: reports and lookups rely on none of them."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,14 @@ def test_an_interval_of_an_older_version_is_imported_with_a_note_and_answers_not
     fields = [f"{name}={value}" for name, value in {**RELEASED, "level": 0.9}.items()]
     assert privsweep("lookup", "label-ratio-quantile", *fields) == 3
     assert "1.3" not in privsweep.err
+    newer = Answer.enclosure(1.1, 1.9, confidence=0.999)
+    put_each(Path("store"), [claimed("label-ratio-quantile", method.name, newer, **RELEASED, level=0.9)])
+    assert privsweep("lookup", "label-ratio-quantile", *fields) == 3
+    assert "1 stored interval with" in privsweep.err
+    command = privsweep.err.partition("to print them: `")[2].partition("`")[0]
+    assert privsweep(*shlex.split(command)[1:]) == 0
+    assert "1.9" in privsweep.out
+    assert "1.3" not in privsweep.out
 
 
 def test_a_bracket_of_an_older_version_hides_no_proof_in_a_comparison(
