@@ -4,12 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.answers.labels import MOST_BAG_SIZE, ROWS
+from flows.answers.label_equal import MOST_BAG_SIZE
+from flows.answers.labels import ROWS
 from flows.printing import exactly, plain, rounded_down, rounded_up
 
 LEGEND = "|I| is the absolute log-likelihood ratio of the two labels; its bits are log2 of the ratio."
 """Last paragraph of the text."""
-_ASSUMED = "\n(the advantage is proved to fall with the bag size; the quantile is assumed to)"
+_RISES = "\n(the advantage is proved to fall with the bag size; the quantile can rise with it)"
 
 
 def paragraphs(content: Mapping[str, Any]) -> list[str]:
@@ -51,15 +52,21 @@ def paragraphs(content: Mapping[str, Any]) -> list[str]:
         title = (
             f"smallest bags that reveal no more than rr with epsilon = {content['rr_epsilon']:g}: bag size"
         )
-        parts.append(_equal(title, content["equal_bag_size"], quantile) + _ASSUMED)
+        parts.append(_equal(title, content["equal_bag_size"], quantile) + _RISES)
     return parts
 
 
 def _equal(title: str, equals: Mapping[str, Any], quantile: str) -> str:
     names = {"advantage": "in additive advantage", "log_ratio": f"in the {quantile}"}
-    none = f"none up to {MOST_BAG_SIZE}"
-    lines = [[names[q], none if equal["value"] is None else _reading(equal)] for q, equal in equals.items()]
+    lines = [
+        [names[q], _none(equal) if equal["value"] is None else _reading(equal)] for q, equal in equals.items()
+    ]
     return f"{title}\n{_aligned(lines)}"
+
+
+def _none(equal: Mapping[str, float]) -> str:
+    """Return that no bag size reveals as little, or that none was found."""
+    return f"none{'' if equal['lower'] > MOST_BAG_SIZE else ' found'} up to {MOST_BAG_SIZE}"
 
 
 def _reading(reading: Mapping[str, float]) -> str:

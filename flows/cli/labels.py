@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from flows.answers.label_comparison import LabelComparison
 from flows.answers.label_text import LEGEND, paragraphs
-from flows.answers.labels import LabelComparison, contents_of
+from flows.answers.labels import contents_of
 from flows.cli.options import Json
 from flows.printing import as_json, say
 from flows.spec.words import checked

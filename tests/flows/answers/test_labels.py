@@ -5,13 +5,17 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
+from flows.answers.label_comparison import LabelComparison
+from flows.answers.label_equal import Equal, equal_bag_size, equal_epsilon
 from flows.answers.label_quantity import read_proof
 from flows.answers.label_text import paragraphs
-from flows.answers.labels import LabelComparison, contents_of
+from flows.answers.labels import contents_of
 from flows.cli.app import run
-from privcore import evaluate
+from privcore import Bracket, evaluate
 from privsweep import ask
 
 
@@ -33,11 +37,11 @@ def test_both_mechanisms_stand_side_by_side(capsys: pytest.CaptureFixture[str]) 
 
 def test_equal_means_equal_in_both_directions() -> None:
     comparison = LabelComparison(prior="point(0.4)")
-    epsilon = comparison.equal_epsilon("advantage", 12)
+    epsilon = equal_epsilon(comparison, "advantage", 12)
     assert epsilon.value is not None
     response = comparison.response("advantage", epsilon.value)
     assert response.value == pytest.approx(comparison.bags("advantage", 12).value, rel=1e-6)
-    bags = comparison.equal_bag_size("advantage", epsilon.value * 0.999)
+    bags = equal_bag_size(comparison, "advantage", epsilon.value * 0.999)
     # At a little less epsilon it takes more than 12: and bags of 13 reveal as much as those of 12.
     assert bags.value == bags.bracket.upper == bags.bracket.lower == 14
 
@@ -45,11 +49,35 @@ def test_equal_means_equal_in_both_directions() -> None:
 def test_the_bag_size_is_the_least_that_reveals_no_more() -> None:
     comparison = LabelComparison(prior="two-point(0.1,0.6,0.3)")
     for quantity in ("advantage", "log_ratio"):
-        found = comparison.equal_bag_size(quantity, 1.0)
+        found = equal_bag_size(comparison, quantity, 1.0)
         assert found.value is not None
         target = comparison.response(quantity, 1.0).value
         assert comparison.bags(quantity, int(found.value)).bracket.upper <= target
         assert comparison.bags(quantity, int(found.value) - 1).bracket.lower > target
+
+
+@pytest.mark.parametrize(
+    ("eta", "level", "epsilon", "least", "larger"),
+    [(0.05, 0.98, 1.0, 148, (174, 178)), (0.5, 0.98, 0.3, 237, (243, 254)), (0.2, 0.5, 0.3, 12, (39,))],
+)
+def test_the_least_bag_size_of_a_quantile_is_exact_although_larger_bags_reveal_more(
+    eta: float, level: float, epsilon: float, least: int, larger: tuple[int, ...]
+) -> None:
+    """Quantiles of bags of equal members, from the binomial distribution with `scipy.stats`."""
+
+    def quantile(size: int) -> float:
+        sums = np.arange(size + 1)
+        others = binom(size - 1, eta)
+        with np.errstate(divide="ignore"):
+            ratios = np.abs(others.logpmf(sums - 1) - others.logpmf(sums))
+        order = np.argsort(ratios)
+        place = np.searchsorted(np.cumsum(binom(size, eta).pmf(sums[order])), level)
+        return float(ratios[order][place])
+
+    found = equal_bag_size(LabelComparison(prior=f"point({eta})", level=level), "log_ratio", epsilon)
+    assert found == Equal(value=least, bracket=Bracket(lower=least, upper=least))
+    assert min(quantile(size) for size in range(2, least)) > epsilon >= quantile(least)
+    assert min(quantile(size) for size in larger) > epsilon
 
 
 def test_the_first_paragraphs_do_not_wait_for_the_searches() -> None:
@@ -150,9 +178,11 @@ def test_a_simulated_quantity_stands_beside_what_is_proved(capsys: pytest.Captur
 
 def test_all_simulations_of_a_search_for_a_bag_size_hold_together_with_its_confidence() -> None:
     comparison = LabelComparison(prior="uniform")
-    found = comparison.equal_bag_size("log_ratio", 0.5)
+    found = equal_bag_size(comparison, "log_ratio", 0.5)
     simulated = [each.bracket for each in comparison.known.values() if each.bracket.confidence < 1.0]
     assert found.bracket.confidence == 0.999
+    revealed = [comparison.bags("infinite", size).bracket for size in (1, int(found.bracket.lower) - 1)]
+    assert min(bracket.lower for bracket in revealed) > 0.02, "smaller bags have an infinite quantile"
     assert len(simulated) > 3
     assert sum(1.0 - bracket.confidence for bracket in simulated) <= 0.001
 

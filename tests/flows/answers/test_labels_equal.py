@@ -5,14 +5,16 @@ import math
 import mpmath
 import pytest
 
+from flows.answers.label_comparison import LabelComparison
+from flows.answers.label_equal import Equal, equal_bag_size, equal_epsilon
 from flows.answers.label_text import paragraphs
-from flows.answers.labels import Equal, LabelComparison, contents_of
+from flows.answers.labels import contents_of
 from privcore import Bracket
 
 
 def equal(prior: str, bag_size: int, mechanism: str = "llp", label_epsilon: float = math.inf) -> Equal:
     comparison = LabelComparison(prior=prior, mechanism=mechanism, label_epsilon=label_epsilon)
-    return comparison.equal_epsilon("advantage", bag_size)
+    return equal_epsilon(comparison, "advantage", bag_size)
 
 
 def encloses(found: Equal, truth: mpmath.mpf) -> bool:
@@ -54,7 +56,7 @@ def test_one_label_with_geometric_noise_has_exactly_the_epsilon_of_its_noise(
 ) -> None:
     comparison = LabelComparison(prior=prior, mechanism="llp-geometric", label_epsilon=epsilon)
     for quantity in ("advantage", "log_ratio"):
-        found = comparison.equal_epsilon(quantity, 1)
+        found = equal_epsilon(comparison, quantity, 1)
         assert found == Equal(value=epsilon, bracket=Bracket(lower=epsilon, upper=epsilon)), quantity
 
 
@@ -66,14 +68,14 @@ def test_one_label_with_noise_reveals_no_more_than_randomized_response_with_its_
 ) -> None:
     for epsilon in (0.05, 1.0, 3.0):
         found = LabelComparison(prior=prior, mechanism=mechanism, label_epsilon=epsilon)
-        exact = found.equal_bag_size(quantity, epsilon)
+        exact = equal_bag_size(found, quantity, epsilon)
         assert exact == Equal(value=1, bracket=Bracket(lower=1, upper=1)), epsilon
 
 
 def test_more_than_one_label_is_needed_only_if_the_noise_has_a_larger_epsilon() -> None:
     found = LabelComparison(prior="0.5", mechanism="llp-geometric", label_epsilon=1.0)
-    assert found.equal_bag_size("advantage", 1.01).value == 1
-    assert found.equal_bag_size("advantage", 0.99).bracket.lower == 2
+    assert equal_bag_size(found, "advantage", 1.01).value == 1
+    assert equal_bag_size(found, "advantage", 0.99).bracket.lower == 2
 
 
 def test_one_label_without_noise_exceeds_every_epsilon() -> None:
@@ -122,7 +124,7 @@ def test_bags_of_two_with_a_uniform_prior_agree_with_their_closed_form() -> None
 @pytest.mark.parametrize(("prior", "bag_size"), [("0.3", 4), ("two-point(0.1,0.6,0.3)", 4), ("uniform", 3)])
 def test_both_ends_are_proved_by_the_bounds_of_both_mechanisms(prior: str, bag_size: int) -> None:
     comparison = LabelComparison(prior=prior)
-    ends = comparison.equal_epsilon("advantage", bag_size).bracket
+    ends = equal_epsilon(comparison, "advantage", bag_size).bracket
     bags = comparison.bags("advantage", bag_size).bracket
     assert comparison.response("advantage", ends.lower).bracket.upper <= bags.lower
     assert comparison.response("advantage", ends.upper).bracket.lower >= bags.upper

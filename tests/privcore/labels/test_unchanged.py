@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from flows.answers.ask import ask
-from flows.answers.labels import LabelComparison
+from flows.answers.label_comparison import LabelComparison
+from flows.answers.label_equal import equal_bag_size
 from privcore import DomainError, Point, Status, evaluate, find, find_problem, methods_for
 from privcore.labels.bag_problems import BagPosterior, ClassAdvantage
 
@@ -75,7 +76,7 @@ def test_zeros_are_exact_and_one_example_may_suffice() -> None:
     comparison = LabelComparison(prior="point(0)")
     assert comparison.response("advantage", 1.0).bracket.upper == 0.0
     assert comparison.bags("advantage", 8).value == 0.0
-    assert comparison.equal_bag_size("advantage", 1.0).value == 1
+    assert equal_bag_size(comparison, "advantage", 1.0).value == 1
     assert LabelComparison(prior="point(0.3)").response("advantage", 0.5).value == 0.0
     assert LabelComparison(prior="point(0.3)").response("advantage", 0.9).value > 0.0
 
