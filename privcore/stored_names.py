@@ -214,7 +214,7 @@ VERSIONS = {
     "allocation.truncated": 2,
     "auditing.approximate": 3,
     "auditing.attaining": 2,
-    "auditing.best": 4,
+    "auditing.best": 5,
     "auditing.ceiling": 4,
     "auditing.combined": 3,
     "auditing.dpsgd": 2,

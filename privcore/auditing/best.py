@@ -8,9 +8,12 @@ import numpy as np
 
 from privcore.answer import Answer
 from privcore.auditing.approximate import no_epsilon_of_family
+from privcore.auditing.halves import one_sided_error_rates
+from privcore.auditing.mean_counts import mean_correct, mean_correct_of_halves
 from privcore.auditing.optimal import error_rates
 from privcore.auditing.planned import planned_audit
 from privcore.auditing.planning_problems import AuditBestGuesses
+from privcore.auditing.problems import AuditEpsilon
 from privcore.auditing.programme import MOST_GUESSES
 from privcore.auditing.tightest import AuditingTightest, mu_cost, mu_without_programme, refuted_by
 from privcore.method import Cost, Direction, Method
@@ -43,7 +46,7 @@ class AuditingBest(Method[AuditBestGuesses]):
     problems = (AuditBestGuesses,)
     direction = Direction.ESTIMATE
     reference = f"{MAHLOUJIFAR}, Section 5 and Figure 1"
-    version = 4
+    version = 5
 
     def applies(self, problem: AuditBestGuesses) -> str | None:
         return no_epsilon_of_family(problem.family, problem.delta)
@@ -62,48 +65,51 @@ class AuditingBest(Method[AuditBestGuesses]):
         epsilon, guesses = best_guesses(problem, _candidates(problem))
         if epsilon == 0.0:
             return Answer.about(0.0, detail="none of the numbers of guesses tried refutes an epsilon")
-        planned = planned_audit(
-            problem.canaries, guesses, problem.mu, problem.delta, problem.audit_confidence
-        )
-        return Answer.about(
-            float(guesses),
-            detail=(
-                f"refutes epsilon {epsilon:.6g} with {planned.correct} correct, the rounded expectation "
-                f"of the clearest guesses, {problem.family} family"
-            ),
-        )
+        rule = "half in and half out" if problem.guessing == "halves" else "about the clearest scores"
+        correct = with_mean_counts(problem, guesses).correct
+        detail = f"refutes epsilon {epsilon:.6g} with {correct} correct, the rounded mean of guesses {rule}"
+        return Answer.about(float(guesses), detail=f"{detail}, {problem.family} family")
 
 
 def _candidates(problem: AuditBestGuesses) -> list[int]:
     """Return the numbers of guesses to try: all candidates, or a selection if there are many."""
     m, mu = problem.canaries, problem.mu
     if m <= _MOST_LISTED:
-        every = largest_for_errors(m, mu, np.arange(2.0, m + 1.0, 2.0))
+        every = largest_for_errors(m, mu, np.arange(2.0, m + 1.0, 2.0), problem.guessing)
         if len(every) <= _MOST_TRIED:
             return every
     first = best_guesses(problem, first_tried(m))[1]
     ratio = 10.0 ** (2.0 / PER_DECADE)
     low, high = max(2, _even(first / ratio)), min(2 * (m // 2), _even(first * ratio))
     if high - low <= 2 * _MOST_LISTED:
-        around = largest_for_errors(m, mu, np.arange(float(low), high + 1.0, 2.0))
+        around = largest_for_errors(m, mu, np.arange(float(low), high + 1.0, 2.0), problem.guessing)
     else:
         around = [_even(x) for x in np.geomspace(low, high, _MOST_TRIED).tolist()]
     return [first, *around[:: max(1, len(around) // _MOST_TRIED)]]
 
 
-def largest_for_errors(canaries: int, mu: float, guesses: Array) -> list[int]:
-    """Return the largest of these numbers of guesses for each expected number of errors.
+def largest_for_errors(canaries: int, mu: float, guesses: Array, guessing: str = "clearest") -> list[int]:
+    """Return the largest of these numbers of guesses for each mean number of errors, rounded.
+
+    The mean over the share of clearer scores is taken at three points, which rarely changes a rounded number.
 
     Args:
         canaries: Number m of canaries.
         mu: Gaussian differential privacy of the mechanism, >= 0.
-        guesses: Numbers of guesses, rising, from 2 to m.
+        guesses: Even numbers of guesses, rising, from 2 to m.
+        guessing: `clearest` or `halves`, see `AuditBestGuesses`.
 
     Example:
         >>> largest_for_errors(20, 1.0, np.arange(2.0, 21.0, 2.0))
-        [2, 8, 10, 14, 16, 18, 20]
+        [2, 6, 10, 12, 16, 18, 20]
     """
-    correct = np.rint(guesses * (1.0 - error_rates(mu, guesses / canaries)))
+    halves = guessing == "halves"
+    rates = one_sided_error_rates if halves else error_rates
+    successes = (0.5 * guesses if halves else guesses) + 1.0
+    mean = np.minimum(1.0, successes / (canaries + 1.0))
+    step = np.sqrt(3.0 * mean * (1.0 - mean) / (canaries + 2.0))  # of the rule of Gauss and Hermite
+    shares = np.stack([np.maximum(mean - step, 0.1 * mean), mean, np.minimum(mean + step, 1.0)])
+    correct = np.rint(guesses * (1.0 - np.array([1.0, 4.0, 1.0]) @ rates(mu, shares) / 6.0))
     last = {errors: int(n) for errors, n in zip((guesses - correct).tolist(), guesses.tolist(), strict=True)}
     return sorted(last.values())
 
@@ -122,14 +128,23 @@ def first_tried(canaries: int) -> list[int]:
 
 def best_guesses(problem: AuditBestGuesses, tried: Iterable[int]) -> tuple[float, int]:
     """Return the largest epsilon that is refuted with one of these numbers of guesses, and the number."""
-    audits = {
-        n: planned_audit(problem.canaries, n, problem.mu, problem.delta, problem.audit_confidence)
-        for n in sorted(set(tried))
-    }
+    audits = {n: with_mean_counts(problem, n) for n in sorted(set(tried))}
     if problem.family == "gaussian":
         quickly = {n: mu_without_programme(audit) for n, audit in audits.items()}
         audits = {n: audits[n] for n in sorted(audits, key=quickly.__getitem__)[-_LAST:]}
     return max(((refuted_by(audit, problem.family), n) for n, audit in audits.items()), default=(0.0, 0))
+
+
+def with_mean_counts(problem: AuditBestGuesses, guesses: int) -> AuditEpsilon:
+    """Return the audit with this number of guesses and the mean number of correct ones, rounded."""
+    mean = mean_correct_of_halves if problem.guessing == "halves" else mean_correct
+    return AuditEpsilon(
+        canaries=problem.canaries,
+        guesses=guesses,
+        correct=round(mean(problem.canaries, guesses, problem.mu)),
+        delta=problem.delta,
+        audit_confidence=problem.audit_confidence,
+    )
 
 
 def _even(x: float) -> int:

@@ -75,11 +75,10 @@ class AuditPlannedEpsilon(GuessedCanaries):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditBestGuesses(AuditProblem):
-    """Even number of guesses that refutes the largest epsilon if the expected number of them is correct.
+    """Even number of guesses that refutes the largest epsilon if their mean number, rounded, is correct.
 
-    The expected number is that of `audit-expected-correct`, rounded: the attacker guesses about the clearest
-    scores of independent Gaussian canaries, from a known centre. Of guesses of half in and half out, slightly
-    fewer are correct, so another number may be best for them.
+    The attacker guesses about the canaries with the clearest scores, from a known centre, or about the same
+    number of highest and lowest scores, as `privsweep audit` does; the canaries are independent and Gaussian.
     """
 
     name = "audit-best-guesses"
@@ -91,6 +90,7 @@ class AuditBestGuesses(AuditProblem):
     delta: Annotated[float, audit_params.AUDIT_DELTA]
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
+    guessing: Annotated[str, audit_params.GUESSING] = "clearest"
 
 
 @dataclass(frozen=True, kw_only=True)

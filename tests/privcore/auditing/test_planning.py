@@ -6,7 +6,6 @@ Numbers in strings are printed values; they are correct to half a unit of the la
 import csv
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,8 @@ from privcore.auditing.approximate import AuditingCombined, epsilon_of, refuted_
 from privcore.auditing.attaining import Attaining
 from privcore.auditing.best import best_guesses, first_tried
 from privcore.auditing.expected import simplex_success, success_cap
+from privcore.auditing.halves import few_errors_of_halves
+from privcore.auditing.mean_counts import mean_correct, mean_correct_of_halves
 from privcore.auditing.optimal import few_errors
 from privcore.auditing.planned import planned_audit
 from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
@@ -210,24 +211,43 @@ def test_without_a_model_the_best_epsilon_is_somewhat_above_that_of_earlier_audi
     assert earlier < best_guesses(problem, tried)[0] < 1.01 * earlier
 
 
-def test_the_best_number_of_guesses_names_its_rule_and_differs_from_that_of_half_and_half() -> None:
-    """docs/auditing.md has both numbers; a simulation of half and half has 20.466 correct of 24."""
-    found = answer("audit-best-guesses", "auditing.best", canaries=100, mu=1.0, delta=DELTA)
-    assert found.value == 24
-    assert "with 21 correct, the rounded expectation of the clearest guesses" in found.detail
+@pytest.mark.parametrize(
+    ("canaries", "mu", "guessing", "best", "correct"),
+    [
+        (100, 1.0, "clearest", 24, 21),
+        (100, 1.0, "halves", 28, 24),
+        (100, 1.03, "clearest", 24, 21),
+        (50, 2.17, "clearest", 20, 20),
+    ],
+)
+def test_the_best_number_of_guesses_is_that_of_the_mean_of_exactly_as_many_guesses(
+    canaries: int, mu: float, guessing: str, best: int, correct: int
+) -> None:
+    """With the mean of `audit-expected-correct`, 20 and 22 guesses would be best in the last two cases."""
+    fields = {"canaries": canaries, "mu": mu, "delta": DELTA, "guessing": guessing}
+    found = answer("audit-best-guesses", "auditing.best", **fields)
+    assert found.value == best
+    assert f" with {correct} correct, the rounded mean of guesses " in found.detail
     rng = np.random.default_rng(1)
-    included = rng.random((20_000, 100)) < 0.5
-    order = np.argsort(rng.standard_normal(included.shape) + included, axis=1)
+    included = rng.random((20_000, canaries)) < 0.5
+    scores = rng.standard_normal(included.shape) + mu * (included - 0.5)
+    right = included == (scores > 0.0)
+    order = np.argsort(np.abs(scores) if guessing == "clearest" else scores, axis=1)
+    clearest = np.take_along_axis(right, order, axis=1)[:, -best:]
     ranked = np.take_along_axis(included, order, axis=1)
-    correct = {n: (ranked[:, -n // 2 :].sum() + (~ranked[:, : n // 2]).sum()) / 20_000 for n in (24, 28)}
-    assert correct[24] == pytest.approx(20.466, abs=0.06)  # 5 standard errors
-    audits = [
-        replace(planned_audit(100, n, 1.0, DELTA, CONFIDENCE), correct=round(mean))
-        for n, mean in correct.items()
-    ]
-    fewer, best = (refuted_by(audit, "approximate") for audit in audits)
-    assert is_printed(best, "0.858")
-    assert fewer < best < float(found.detail.split()[2]) == pytest.approx(0.884077)
+    halves = np.hstack([ranked[:, -best // 2 :], ~ranked[:, : best // 2]])
+    drawn = (halves if guessing == "halves" else clearest).sum(axis=1)
+    mean = (mean_correct_of_halves if guessing == "halves" else mean_correct)(canaries, best, mu)
+    assert round(mean) == correct
+    assert abs(mean - drawn.mean()) <= FOUR_ERRORS * drawn.std() / math.sqrt(20_000)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5, 2.0, 8.0])
+@pytest.mark.parametrize(("canaries", "guesses"), [(2, 2), (7, 6), (40, 12), (60, 60), (300, 40)])
+def test_mean_counts_are_those_of_the_distributions(canaries: int, guesses: int, mu: float) -> None:
+    for mean, at_most in ((mean_correct, few_errors), (mean_correct_of_halves, few_errors_of_halves)):
+        correct = math.fsum(at_most(canaries, guesses, errors, mu) for errors in range(guesses))
+        assert mean(canaries, guesses, mu) == pytest.approx(correct, abs=1e-3)
 
 
 def test_a_plan_has_the_closed_form_and_its_ends_are_where_the_probability_is_the_error() -> None:

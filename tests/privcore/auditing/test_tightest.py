@@ -10,8 +10,7 @@ from scipy.stats import binom, norm
 
 from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.auditing.approximate import refuted_mu
-from privcore.auditing.best import best_guesses
-from privcore.auditing.planned import planned_audit
+from privcore.auditing.best import best_guesses, with_mean_counts
 from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
 from privcore.auditing.power import least_refuting
 from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail
@@ -235,15 +234,15 @@ def test_forty_guesses_are_best_about_a_hundred_canaries() -> None:
 
 
 def test_the_best_number_of_guesses_is_that_of_the_best_audit_of_the_gaussian_family() -> None:
-    """Algorithm 3 refutes most with 14 guesses, and all bounds together with 22."""
-    run = {"canaries": 30, "mu": 1.5, "delta": 1e-5}
+    """Algorithm 3 refutes most with 8 guesses, and all bounds together with 20."""
+    run = {"canaries": 24, "mu": 1.6, "delta": 1e-5}
     problem = AuditBestGuesses.from_fields(run | {"family": "gaussian"})
     found = evaluate(Point(problem=problem, method=find("auditing.best")()))
-    audits = {n: planned_audit(30, n, 1.5, 1e-5, 0.95) for n in range(2, 31, 2)}
+    audits = {n: with_mean_counts(problem, n) for n in range(2, 25, 2)}
     refuted = {n: refuted_by(audit, "gaussian") for n, audit in audits.items()}
-    assert found.value == max(refuted, key=refuted.__getitem__) == 22
-    assert found.detail.startswith(f"refutes epsilon {refuted[22]:.6g} ")
-    assert max(audits, key=lambda n: refuted_mu(audits[n])) == 14
+    assert found.value == max(refuted, key=refuted.__getitem__) == 20
+    assert found.detail.startswith(f"refutes epsilon {refuted[20]:.6g} ")
+    assert max(audits, key=lambda n: refuted_mu(audits[n])) == 8
 
 
 def test_an_audit_without_a_correct_guess_refutes_nothing() -> None:
