@@ -45,8 +45,10 @@ class Impatient(H11Protocol):
     _look: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to look at the connection."""
+        """Begin to look at the connection; close it if there are twice as many as can be served."""
         super().connection_made(transport)
+        if self.limit_concurrency is not None and len(self.connections) > 2 * self.limit_concurrency:
+            transport.abort()
         self.flow = _OneAtATime(transport, self.conn)
         self._later()
 

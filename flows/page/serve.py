@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from flows.page.build import build
+from flows.page.connections import connections
 from flows.page.impatient import SILENCE, Impatient
 from flows.page.live import LARGEST, BusyError, Desk
 from flows.printing import as_json
@@ -24,8 +25,6 @@ from privcore import DomainError, PrivsweepError
 from storage import Store
 
 HOST = "127.0.0.1"
-CONNECTIONS = 500
-"""Connections at once, idle or busy; above, a request gets the status 503."""
 HEADERS = {
     "Content-Security-Policy": "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -109,7 +108,7 @@ def _refused(status: int, sentence: str) -> Response:
 
 def _listening(port: int) -> socket.socket:
     try:
-        return socket.create_server((HOST, port), backlog=CONNECTIONS)
+        return socket.create_server((HOST, port))
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
         raise DomainError(f"Expected a free port, got {port}: {reason}.") from None
@@ -148,12 +147,14 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
         folder = Path(scratch) / "page"
         build(store, folder, live=True)
         taken = listening.getsockname()[1]
+        most = connections()
         settings = uvicorn.Config(
             application(folder, desk, taken),
             log_level="warning",
             access_log=False,
             http=Impatient,
-            limit_concurrency=CONNECTIONS,
+            limit_concurrency=most,
+            backlog=most,
             timeout_keep_alive=5,
             timeout_graceful_shutdown=2,
             server_header=False,

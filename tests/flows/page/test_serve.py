@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import resource
 import select
 import signal
 import socket
@@ -14,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -265,6 +266,45 @@ def test_two_hundred_idle_clients_and_fifty_busy_ones_are_served(server: tuple[A
         busy = [connected() for _ in range(50)]
         assert {status_of(each, port) for _ in range(10) for each in busy} == {b"200"}
         assert status_of(idle[0], port) == b"200"
+
+
+@contextmanager
+def serving(store: Path, soft: int, hard: int) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server with these limits of open files, and its port; its errors are a pipe."""
+    command = [sys.executable, "-m", "flows.cli", "serve", "--store", str(store), "--port", "0", "--json"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)),  # noqa: PLW1509
+    )
+    try:
+        assert process.stdout is not None
+        address = json.loads(process.stdout.readline())["address"]
+        yield process, int(address.rstrip("/").rpartition(":")[2])
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def test_a_low_soft_limit_of_open_files_is_raised_for_many_clients(store: Path) -> None:
+    """The soft limit of some systems is 256; half of the requests failed, and errors filled the terminal."""
+    with serving(store, 256, 4096) as server:
+        test_two_hundred_idle_clients_and_fifty_busy_ones_are_served(server)
+
+
+@pytest.mark.thorough
+def test_a_low_hard_limit_of_open_files_leaves_fewer_connections_and_no_errors(store: Path) -> None:
+    with serving(store, 256, 256) as (process, port):
+        with ExitStack() as stack:
+            many = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(400)]
+            for each in many:
+                stack.enter_context(each)
+            time.sleep(SILENCE + SILENCE / LOOKS)
+        assert asked(port, "GET", "/index.html")[0] == 200
+        process.terminate()
+        assert process.communicate()[1] == ""
 
 
 @pytest.mark.sampled(2)
