@@ -16,7 +16,7 @@ from storage.server import asking, check_answer
 CACHE_VARIABLE = "PRIVSWEEP_CACHE"
 """Environment variable with the folder of the mirrors; by default `privsweep` in the user's cache folder."""
 
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?:/+(.*))?", re.DOTALL)
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
 _FOLDER = "store"
 _MIRROR = re.compile(rf"[A-Za-z0-9._-]+-[0-9a-f]{{12}}/{_FOLDER}")
@@ -42,7 +42,7 @@ def located(path: str | Path) -> Folder:
             _MIRROR.fullmatch(f"{root.parent.name}/{root.name}") and (root.parent / mirror.INDEX).exists()
         )
         return Bucket(*mirror.origin(root), root) if is_mirror else Folder(root)
-    name, *prefix = match[2].rstrip("/").split("/")
+    name, *prefix = (match[2] or "").rstrip("/").split("/")
     if why := _refusal(match[1], name, prefix):
         raise StoreError(
             f"Expected a folder or s3://bucket/prefix for the store, got {str(path)[:200]!r}: {why}."
@@ -58,6 +58,23 @@ def located(path: str | Path) -> Folder:
     return Bucket(address, endpoint, cache_folder() / f"{spoken}-{digest}" / _FOLDER)
 
 
+def not_address(out: Path, what: str) -> None:
+    """Reject the address of a bucket, or of anything else that is not on this machine, as a path to write to.
+
+    Args:
+        out: Path as the user wrote it.
+        what: What is written, `file` or `folder`, for the message.
+
+    Raises:
+        DomainError: The path is such an address.
+
+    Example:
+        >>> not_address(Path("tables"), "folder")
+    """
+    if _ADDRESS.fullmatch(str(out)) or str(out).lower().startswith("s3:"):
+        raise DomainError(f"Expected a {what} on this machine, got the address {out}.")
+
+
 def outside_stores(out: Path, what: str) -> Path:
     """Return a path to write to, with links resolved.
 
@@ -69,8 +86,7 @@ def outside_stores(out: Path, what: str) -> Path:
         DomainError: The path is the address of a bucket, which may only hold stores, is inside a store, or is
             a link that leads back to itself.
     """
-    if re.match(r"[A-Za-z0-9]+:/", str(out)):
-        raise DomainError(f"Expected a {what} on this machine, got the address {out}.")
+    not_address(out, what)
     try:
         target = out.resolve()
     except (OSError, RuntimeError):

@@ -1,9 +1,11 @@
 """The shipped lookup table: a Parquet file of the package, opened as a store in the cache of the user."""
 
+import atexit
 import hashlib
 import os
 import re
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,11 +92,15 @@ def _version(path: Path, identity: str) -> str:
 def shipped_store() -> Store | None:
     """Return a store with the rows of the shipped table; it is made once, in the cache of the user.
 
+    If the cache cannot be written, on a full or read-only disk, each process makes it in the folder for
+    temporary files, and removes it at its end.
+
     Returns:
-        The store; None if there is no table, or the cache cannot be written.
+        The store; None if there is no table.
 
     Raises:
-        StoreError: The table is damaged, or a row of the table that the user named is refused.
+        StoreError: The table is damaged, a row of the table that the user named is refused, or neither folder
+            can be written.
     """
     path = shipped_file()
     if path is None:
@@ -118,25 +124,46 @@ def shipped_lookup(problem: Problem) -> Found | None:
 
 
 @cache
-def _opened(path: Path, version: str, identity: str, _cache: str) -> Store | None:
+def _opened(path: Path, version: str, identity: str, _cache: str) -> Store:
     """Return the store of a table, once for each process."""
     trusted = _is_shipped(path)
+    name = f"table-{version}" if trusted else f"named-{version}-{identity}"
     try:
-        folder = cache_folder() / (f"table-{version}" if trusted else f"named-{version}-{identity}")
+        folder = cache_folder() / name
     except StoreError:  # the user has no home
-        return None
-    if not folder.exists():
+        folder = None
+    if folder is None or not folder.exists():
         from storage.lookup_table import read_lookup_table
 
         table = read_lookup_table(path)  # compares all rows with the version
-        try:
-            _make(table, folder, checked=not trusted)
-        except (OSError, StoreError) as error:  # the disk is full or read-only, or another process was faster
-            if not folder.exists():
-                if isinstance(error, StoreError) and not trusted:
-                    raise
-                return None
+        if folder is None or not _is_made(table, folder, checked=not trusted):
+            try:
+                folder = _temporary() / name
+                _make(table, folder, checked=not trusted)
+            except (OSError, StoreError) as error:
+                if not trusted and not isinstance(error.__cause__ or error, OSError):
+                    raise  # a row is refused
+                reason = getattr(error.__cause__ or error, "strerror", None) or str(error)
+                raise StoreError(
+                    f"The lookup table {path.name} cannot be unpacked into the cache or a temporary folder: "
+                    f"{reason}. Expected room in one of them; {VARIABLE}=none works without a table."
+                ) from error
     return open_store(folder)
+
+
+@cache
+def _temporary() -> Path:
+    """Return a folder that is removed when the process ends."""
+    folder = tempfile.TemporaryDirectory(prefix="privsweep-table-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def _is_made(table: "LookupTable", folder: Path, *, checked: bool) -> bool:
+    """Make the store of a table, and return whether it exists then."""
+    with suppress(OSError, StoreError):  # the disk is full or read-only, or another process was faster
+        _make(table, folder, checked=checked)
+    return folder.exists()
 
 
 def _make(table: "LookupTable", folder: Path, *, checked: bool) -> None:

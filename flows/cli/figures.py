@@ -14,6 +14,7 @@ from flows.figures.papers import PAPERS
 from flows.printing import as_json, note, say
 from privcore import DomainError, ExitCode
 from privcore.extras import require
+from storage.located import outside_stores
 
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")]
 Format = Annotated[str, typer.Option("--format", help="Format of the files: png, svg or pdf.")]
@@ -46,6 +47,7 @@ def figures(
     for name in figure or []:
         if name not in known:
             raise DomainError(f"Expected --figure in {{{_choices(list(known))}}}, got {name}.")
+    outside_stores(out, "folder")
     require("matplotlib", "`privsweep report figures`")
     with reading(store, allow_degraded=allow_degraded) as opened:
         pictures = [picture(known[name], opened) for name in dict.fromkeys(figure or known)]

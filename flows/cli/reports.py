@@ -104,12 +104,14 @@ def _write(
     """Write a report, and print its files and its missing parts."""
     from flows.reports.charts import NEEDED, available
     from flows.reports.files import FORMATS, write
+    from storage.located import outside_stores
 
     if kind not in FORMATS:
         raise DomainError(f"Expected --format in {{{', '.join(FORMATS)}}}, got {kind}.")
     figures = figures or all_settings
     if figures and not available():
         raise DomainError(NEEDED)
+    outside_stores(out, "folder")
     document = make()
     written = write(document, out, kind, figures=figures, all_settings=all_settings)
     if json:

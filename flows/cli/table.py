@@ -31,12 +31,12 @@ def publish(
     json: Json = False,
 ) -> None:
     """Write all answers of a store into one Parquet file, and its Croissant description next to it."""
-    if str(out).startswith("s3:"):
-        raise typer.BadParameter(f"Expected a folder for --out, got the address {out}.")
     from storage import open_store
     from storage.croissant import write_description
+    from storage.located import not_address
     from storage.lookup_table import lookup_table, write_lookup_table
 
+    not_address(out, "folder")
     with open_store(store) as opened:
         table = lookup_table(opened)
     path = out / f"lookup-{table.version}.parquet"

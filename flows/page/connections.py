@@ -11,7 +11,7 @@ FILES = OWN + 3 * CONNECTIONS
 
 
 def connections() -> int:
-    """Return how many connections can be served at once; the limit of open files is raised first.
+    """Raise the limit of open files, and return the number of connections that can be served at once.
 
     A connection is an open file, and a busy one reads a file of the page. As many connections again may wait
     for the status 503, or be accepted before the server looks at them; see `Impatient`. Without this limit, a

@@ -1,7 +1,10 @@
 """The shipped lookup table: a complete file, whose rows are computed again, a drawn sample in every run."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +130,29 @@ def test_a_damaged_table_is_an_error(small: Path) -> None:
         shipped_store()
 
 
-def test_without_a_cache_or_a_table_there_is_no_store(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PRIVSWEEP_CACHE", str(small / "below-a-file"))
-    assert shipped_store() is None
+def test_without_a_cache_the_table_is_in_the_folder_for_temporary_files(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    below = str(small / "below-a-file")  # cannot be a folder, as on a disk without room
+    environment = dict(os.environ, PRIVSWEEP_CACHE=below, TMPDIR=str(scratch))
+    question = ["lookup", "unamplified-epsilon", "sigma=1.5", "delta=1e-5", "--store", "none"]
+    for variable in (str(small), ""):
+        command = [sys.executable, "-m", "flows.cli", *question]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment | {VARIABLE: variable}
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "epsilon in [" in done.stdout
+        assert list(scratch.iterdir()) == []
+    monkeypatch.setenv("PRIVSWEEP_CACHE", below)
+    monkeypatch.setattr("tempfile.tempdir", below)
+    with pytest.raises(StoreError, match="cannot be unpacked"):
+        shipped_store()
+
+
+def test_without_a_table_there_is_no_store(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "none")
     assert shipped_store() is None
     assert shipped_version() == ""

@@ -11,6 +11,7 @@ import pytest
 from flows.cli.app import run
 from flows.printing import LONGEST_SENTENCE
 from flows.spec.sweep import parse
+from tests.storage.made_up import put, rows
 
 GRID = """
 [[grid]]
@@ -70,6 +71,8 @@ def test_a_limit_of_points_that_no_machine_could_plan_is_refused(
         ("s3://ab", "the name of a bucket has 3 to 255"),
         ("s3://bucket/a*b", "a part of the prefix"),
         ("gs://bucket", "only the scheme s3 is known"),
+        ("gs://", "only the scheme s3 is known"),
+        ("file:", "only the scheme s3 is known"),
     ],
 )
 def test_an_address_that_is_none_is_refused_with_the_reason_and_makes_no_folder(
@@ -80,6 +83,32 @@ def test_an_address_that_is_none_is_refused_with_the_reason_and_makes_no_folder(
     assert why in capsys.readouterr().err
     assert run(["run", "unamplified-epsilon", "sigma=1", "delta=1e-5", "--store", store]) == 2
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ["s3://", "s3:", "s3:/a", "S3://", "gs://", "https://a/b"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("page", "build"),
+        ("export", "select 1"),
+        ("export", "--store-sql"),
+        ("report", "compare-training"),
+        ("report", "figures", "allocation"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_is_written_to_an_address(
+    words: tuple[str, ...],
+    address: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path / "store", rows(5))
+    assert run([*words, "--store", "store", "--out", address]) == 2
+    assert "got the address" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
 def test_control_characters_of_a_file_do_not_reach_the_terminal(

@@ -101,6 +101,7 @@ def test_a_table_is_not_published_into_a_folder_named_like_an_address(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(["table", "publish", "--store", str(store), "--out", "s3://bucket/tables"]) == 2
-    assert "Expected a folder for --out, got " in capsys.readouterr().err
+    for address in ("s3://bucket/tables", "S3://", "gs://a/b", "file:///tmp/x"):
+        assert run(["table", "publish", "--store", str(store), "--out", address]) == 2
+        assert "Expected a folder on this machine, got the address " in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [store]
