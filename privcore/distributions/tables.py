@@ -49,6 +49,8 @@ def read_table(path: Path, names: Sequence[str], refused: Mapping[str, str] = _N
 
     with path.open("rb") as file:
         start = file.read(64)
+    if not start:
+        raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got an empty file.")
     if start.startswith((_NPY, _ZIP)):
         return _arrays(path, names, refused, zipped=start.startswith(_ZIP))
     if start.startswith(b"PAR1"):

@@ -259,6 +259,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "packed.csv.gz": packed,
     "texts.csv.gz": long_texts,
     "without_end.jsonl": without_end,
+    "nothing.npz": Path.touch,
     "nested.parquet": columns(score=[[1.0], [2.0]]),
     "other.parquet": columns(loss=[1.0, 2.0]),
 }
@@ -299,6 +300,7 @@ def _damaged(name: str, folder: Path) -> list[str]:
             "texts.csv.gz", "Expected at most 4 GB of text, got more in", marks=pytest.mark.thorough
         ),
         ("without_end.jsonl", "Expected at most 4 GB of text, got more in"),
+        ("nothing.npz", "Expected 1 to 100000000 rows in"),
         ("nested.parquet", "Expected a column of values, but score of"),
         ("other.parquet", "Expected a column named score in"),
         ("empty.npy", "has shape (100000000,) and values of 0 bytes."),
