@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from privcore.problem import Problem
 from storage.catalog import Store, open_store
+from storage.disk import write_atomically
 from storage.errors import ContradictionError, StoreError
+from storage.layout import MARK
 from storage.located import CACHE_VARIABLE, cache_folder, located
 from storage.lookup import Found
 
@@ -132,7 +134,7 @@ def _opened(path: Path, version: str, identity: str, _cache: str) -> Store:
         folder = cache_folder() / name
     except StoreError:  # the user has no home
         folder = None
-    if folder is None or not folder.exists():
+    if folder is None or not _is_whole(folder):
         from storage.lookup_table import read_lookup_table
 
         table = read_lookup_table(path)  # compares all rows with the version
@@ -160,10 +162,31 @@ def _temporary() -> Path:
 
 
 def _is_made(table: "LookupTable", folder: Path, *, checked: bool) -> bool:
-    """Make the store of a table, and return whether it exists then."""
+    """Make the store of a table, and return whether it is whole then."""
     with suppress(OSError, StoreError):  # the disk is full or read-only, or another process was faster
         _make(table, folder, checked=checked)
-    return folder.exists()
+    return _is_whole(folder)
+
+
+def _record(folder: Path) -> Path:
+    """Return the file next to the store of a table that has the digests of its files."""
+    return folder.with_name(f"{folder.name}.sha256")
+
+
+def _digests(folder: Path) -> str:
+    """Return the digests of the answers in a store, as `sha256sum` prints them."""
+    files = [folder / MARK, *sorted(folder.glob("data/*/*"))]
+    return "".join(
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder)}\n" for path in files
+    )
+
+
+def _is_whole(folder: Path) -> bool:
+    """Return whether the store of a table has the files that it was made with; else it is made again."""
+    try:
+        return _record(folder).read_text(encoding="utf-8") == _digests(folder)
+    except (OSError, UnicodeError):
+        return False
 
 
 def _make(table: "LookupTable", folder: Path, *, checked: bool) -> None:
@@ -174,6 +197,9 @@ def _make(table: "LookupTable", folder: Path, *, checked: bool) -> None:
     with tempfile.TemporaryDirectory(prefix=".table-", suffix=".tmp", dir=folder.parent) as scratch:
         root = Path(scratch) / "store"
         import_lookup_table(table, located(root), checked=checked)
+        write_atomically(_record(folder), _digests(root).encode())
+        if os.path.lexists(folder):  # damaged
+            folder.rename(Path(scratch) / "old")
         root.rename(folder)
     with open_store(folder) as store:
         store.sql("select 1")  # builds the snapshot, which is recorded with its path

@@ -2,10 +2,14 @@
 
 import resource
 
+from privcore import DomainError
+
 CONNECTIONS = 500
 """Connections at once, idle or busy; above, a request gets the status 503."""
 OWN = 100
 """Open files of the server itself, with the process that computes."""
+_LEAST = 10
+"""Connections that a browser may open at once."""
 FILES = OWN + 3 * CONNECTIONS
 """Open files that the server asks the system for."""
 
@@ -19,6 +23,9 @@ def connections() -> int:
 
     Returns:
         At most `CONNECTIONS`; fewer if the hard limit of open files is below `FILES`.
+
+    Raises:
+        DomainError: The hard limit leaves too few connections for a browser.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
@@ -26,4 +33,7 @@ def connections() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
     fits = CONNECTIONS if soft == resource.RLIM_INFINITY else (soft - OWN) // 3
-    return max(1, min(CONNECTIONS, fits))
+    if fits < _LEAST:
+        least = OWN + 3 * _LEAST
+        raise DomainError(f"Expected a limit of at least {least} open files (`ulimit -n`), got {soft}.")
+    return min(CONNECTIONS, fits)

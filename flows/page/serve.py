@@ -136,8 +136,9 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
         ready: Called with the address once requests are accepted.
 
     Raises:
-        DomainError: The port is taken.
+        DomainError: The port is taken, or too few files may be open.
     """
+    most = connections()
     with (
         sigterm_interrupts(),
         _listening(port) as listening,
@@ -147,13 +148,12 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
         folder = Path(scratch) / "page"
         build(store, folder, live=True)
         taken = listening.getsockname()[1]
-        most = connections()
         settings = uvicorn.Config(
             application(folder, desk, taken),
             log_level="warning",
             access_log=False,
             http=Impatient,
-            limit_concurrency=most,
+            limit_concurrency=most + 1,  # from this number on, the library refuses
             backlog=most,
             timeout_keep_alive=5,
             timeout_graceful_shutdown=2,

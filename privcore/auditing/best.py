@@ -1,8 +1,9 @@
 """Best number of guesses: a few guesses are more often correct, many guesses are stronger evidence."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from privcore.papers import MAHLOUJIFAR
 PER_DECADE = 8
 """Values of the number of guesses per decade that are tried first."""
 _MOST_LISTED = 20_000
-"""Largest number of numbers of guesses whose expected errors are computed."""
+"""Largest number of canaries for which all candidates can be tried."""
 _MOST_TRIED = 300
 """Largest number of candidates that are all tried; the best of more candidates is searched."""
 _LAST = 4
@@ -36,10 +37,11 @@ class AuditingBest(Method[AuditBestGuesses]):
 
     The refuted epsilon is not smooth in the number of guesses, since the number of correct guesses is a whole
     number: at the same number of errors, more correct guesses refute more. If there are more than 300
-    candidates, eight in a decade are tried first, and then those around the best of them. So the best number
-    is an estimate, while the detail has the epsilon that an audit with this number refutes. The number must
-    be fixed before the scores are known. The linear programmes of the Gaussian family take seconds for each
-    number, so they are solved for the four numbers that are best by the other bounds.
+    candidates, or 20,000 canaries, eight in a decade are tried first, and then at most 300 around the best of
+    them. So the best number is an estimate, while the detail has the epsilon that an audit with this number
+    refutes. The number must be fixed before the scores are known. The linear programmes of the Gaussian
+    family take seconds for each number, so they are solved for the four numbers that are best by the other
+    bounds.
     """
 
     name = "auditing.best"
@@ -58,8 +60,8 @@ class AuditingBest(Method[AuditBestGuesses]):
         if problem.family == "gaussian":
             few = planned_audit(problem.canaries, min(problem.canaries, MOST_GUESSES), problem.mu, 0.5, 0.5)
             last = mu_cost(few)
-            return Cost(seconds=3.0 + 4e-3 * root + _LAST * last.seconds, bytes=2e6 + last.bytes)
-        return Cost(seconds=2.0 + 4e-3 * root, bytes=AuditingTightest().cost(audit).bytes)
+            return Cost(seconds=5.0 + 4e-3 * root + _LAST * last.seconds, bytes=2e6 + last.bytes)
+        return Cost(seconds=4.0 + 4e-3 * root, bytes=AuditingTightest().cost(audit).bytes)
 
     def answer(self, problem: AuditBestGuesses, seed: int) -> Answer:
         epsilon, guesses = best_guesses(problem, _candidates(problem))
@@ -73,45 +75,71 @@ class AuditingBest(Method[AuditBestGuesses]):
 
 def _candidates(problem: AuditBestGuesses) -> list[int]:
     """Return the numbers of guesses to try: all candidates, or a selection if there are many."""
-    m, mu = problem.canaries, problem.mu
-    if m <= _MOST_LISTED:
-        every = largest_for_errors(m, mu, np.arange(2.0, m + 1.0, 2.0), problem.guessing)
-        if len(every) <= _MOST_TRIED:
-            return every
+    m, last = problem.canaries, 2 * (problem.canaries // 2)
+    if last < 2 or (m <= _MOST_LISTED and errors_of(problem, last) < _MOST_TRIED):
+        return largest_for_errors(problem, 2, last)
     first = best_guesses(problem, first_tried(m))[1]
     ratio = 10.0 ** (2.0 / PER_DECADE)
-    low, high = max(2, _even(first / ratio)), min(2 * (m // 2), _even(first * ratio))
+    low, high = max(2, _even(first / ratio)), min(last, _even(first * ratio))
     if high - low <= 2 * _MOST_LISTED:
-        around = largest_for_errors(m, mu, np.arange(float(low), high + 1.0, 2.0), problem.guessing)
-    else:
-        around = [_even(x) for x in np.geomspace(low, high, _MOST_TRIED).tolist()]
-    return [first, *around[:: max(1, len(around) // _MOST_TRIED)]]
+        return [first, *largest_for_errors(problem, low, high)]
+    return [first, *(_even(x) for x in np.geomspace(low, high, _MOST_TRIED).tolist())]
 
 
-def largest_for_errors(canaries: int, mu: float, guesses: Array, guessing: str = "clearest") -> list[int]:
-    """Return the largest of these numbers of guesses for each mean number of errors, rounded.
+def largest_for_errors(problem: AuditBestGuesses, low: int, high: int) -> list[int]:
+    """Return the largest even number of guesses for each number of errors, which is the rounded mean.
 
-    The mean over the share of clearer scores is taken at three points, which rarely changes a rounded number.
+    The mean number of errors rises with the number of guesses. A mean over three points is near enough to
+    begin the search for each number of errors.
 
     Args:
-        canaries: Number m of canaries.
-        mu: Gaussian differential privacy of the mechanism, >= 0.
-        guesses: Even numbers of guesses, rising, from 2 to m.
-        guessing: `clearest` or `halves`, see `AuditBestGuesses`.
+        problem: The question.
+        low: Least number of guesses, even, >= 2.
+        high: Largest number of guesses, even, at most the number of canaries.
+
+    Returns:
+        Rising numbers; if there are many numbers of errors, those for every second, third, ... of them.
 
     Example:
-        >>> largest_for_errors(20, 1.0, np.arange(2.0, 21.0, 2.0))
+        >>> largest_for_errors(AuditBestGuesses(canaries=20, mu=1.0, delta=1e-5), 2, 20)
         [2, 6, 10, 12, 16, 18, 20]
     """
-    halves = guessing == "halves"
+    guesses = range(low, high + 1, 2)
+    if not guesses:
+        return []
+    errors = cache(lambda place: errors_of(problem, guesses[place]))
+    near = np.maximum.accumulate(_mean_errors(problem, np.array(guesses, dtype=float)))
+    counts = range(errors(0), errors(len(guesses) - 1) + 1)
+    places = {
+        _last(errors, count, len(guesses), int(np.searchsorted(near, count + 0.5)))
+        for count in counts[:: max(1, len(counts) // _MOST_TRIED)]
+    }
+    return [guesses[place] for place in sorted(places)]
+
+
+def _last(errors: Callable[[int], int], count: int, length: int, near: int) -> int:
+    """Return the last place with at most this number of errors, looking in growing steps from one near it."""
+    low = high = min(near, length - 1)
+    step = 1
+    while low > 0 and errors(low) > count:
+        low, high, step = max(0, low - step), low, 2 * step
+    while high < length and errors(high) <= count:
+        low, high, step = high, min(length, high + step), 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if errors(middle) <= count else (low, middle)
+    return low
+
+
+def _mean_errors(problem: AuditBestGuesses, guesses: Array) -> Array:
+    """Return approximate mean numbers of errors, by the rule of Gauss and Hermite with three points."""
+    halves = problem.guessing == "halves"
     rates = one_sided_error_rates if halves else error_rates
     successes = (0.5 * guesses if halves else guesses) + 1.0
-    mean = np.minimum(1.0, successes / (canaries + 1.0))
-    step = np.sqrt(3.0 * mean * (1.0 - mean) / (canaries + 2.0))  # of the rule of Gauss and Hermite
+    mean = np.minimum(1.0, successes / (problem.canaries + 1.0))
+    step = np.sqrt(3.0 * mean * (1.0 - mean) / (problem.canaries + 2.0))
     shares = np.stack([np.maximum(mean - step, 0.1 * mean), mean, np.minimum(mean + step, 1.0)])
-    correct = np.rint(guesses * (1.0 - np.array([1.0, 4.0, 1.0]) @ rates(mu, shares) / 6.0))
-    last = {errors: int(n) for errors, n in zip((guesses - correct).tolist(), guesses.tolist(), strict=True)}
-    return sorted(last.values())
+    return np.asarray(guesses * (np.array([1.0, 4.0, 1.0]) @ rates(problem.mu, shares)) / 6.0)
 
 
 def first_tried(canaries: int) -> list[int]:
@@ -137,14 +165,19 @@ def best_guesses(problem: AuditBestGuesses, tried: Iterable[int]) -> tuple[float
 
 def with_mean_counts(problem: AuditBestGuesses, guesses: int) -> AuditEpsilon:
     """Return the audit with this number of guesses and the mean number of correct ones, rounded."""
-    mean = mean_correct_of_halves if problem.guessing == "halves" else mean_correct
     return AuditEpsilon(
         canaries=problem.canaries,
         guesses=guesses,
-        correct=round(mean(problem.canaries, guesses, problem.mu)),
+        correct=guesses - errors_of(problem, guesses),
         delta=problem.delta,
         audit_confidence=problem.audit_confidence,
     )
+
+
+def errors_of(problem: AuditBestGuesses, guesses: int) -> int:
+    """Return the planned number of errors: the guesses without the rounded mean of correct ones."""
+    mean = mean_correct_of_halves if problem.guessing == "halves" else mean_correct
+    return guesses - round(mean(problem.canaries, guesses, problem.mu))
 
 
 def _even(x: float) -> int:

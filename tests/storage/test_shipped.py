@@ -3,8 +3,10 @@
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from privcore.registry import versions
 from storage import StoreError, open_store
 from storage.lookup_table import lookup_table, read_lookup_table, write_lookup_table
 from storage.schema import problem_id
-from storage.shipped import FOLDER, VARIABLE, shipped_file, shipped_store, shipped_version
+from storage.shipped import FOLDER, VARIABLE, _opened, shipped_file, shipped_store, shipped_version
 from tests.storage.made_up import epsilon, put, row, table_of
 
 pytestmark = pytest.mark.sampled(3)
@@ -97,7 +99,7 @@ def test_a_table_is_copied_into_the_cache_once_and_answers_lookups(tmp_path: Pat
     found = store.lookup(epsilon(sigma=1.5))
     assert found is not None
     assert (found.lower, found.upper) == (2.0, 4.4)
-    (folder,) = (tmp_path / "cache").glob("*-*")
+    (folder,) = (path for path in (tmp_path / "cache").glob("*-*") if path.is_dir())
     assert folder.name.startswith(f"named-{shipped_version()}-")
     assert shipped_store() is store
 
@@ -150,6 +152,47 @@ def test_without_a_cache_the_table_is_in_the_folder_for_temporary_files(
     monkeypatch.setattr("tempfile.tempdir", below)
     with pytest.raises(StoreError, match="cannot be unpacked"):
         shipped_store()
+
+
+def damaged(folder: Path) -> Iterator[Path]:
+    """Damage the store of a table in several ways, one after another."""
+    (part,) = folder.glob("data/*/*.parquet")
+    content = bytearray(part.read_bytes())
+    content[len(content) // 2] ^= 1
+    part.write_bytes(content)
+    yield folder
+    shutil.rmtree(folder / "data")
+    yield folder
+    (folder / "store.json").write_text("{")
+    yield folder
+    shutil.rmtree(folder)
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+    folder.touch()
+    yield folder
+    shutil.rmtree(folder)
+    folder.symlink_to("nowhere")
+    yield folder
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.usefixtures("small")
+def test_a_damaged_copy_of_a_table_is_made_again(tmp_path: Path) -> None:
+    """`repair` cannot compute its points again, since no sweep of the user has them."""
+    store = shipped_store()
+    assert store is not None
+    store.close()
+    (folder,) = (path for path in (tmp_path / "cache").glob("named-*") if path.is_dir())
+    for _ in damaged(folder):
+        _opened.cache_clear()
+        again = shipped_store()
+        assert again is not None
+        with again:
+            found = again.lookup(epsilon(sigma=1.5))
+        assert found is not None
+        assert (found.lower, found.upper) == (2.0, 4.4)
+        assert len(list(folder.glob("data/*/*.parquet"))) == 1
 
 
 def test_without_a_table_there_is_no_store(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -307,6 +307,19 @@ def test_a_low_hard_limit_of_open_files_leaves_fewer_connections_and_no_errors(s
         assert process.communicate()[1] == ""
 
 
+def test_a_limit_of_open_files_that_no_browser_can_use_is_a_sentence(store: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.cli", "serve", "--store", str(store), "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (105, 105)),
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "privsweep: Expected a limit of at least 130 open files (`ulimit -n`), got 105.\n"
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("upgrade", [b"", b"Connection: upgrade\r\nUpgrade: x\r\n"], ids=["plain", "upgrade"])
 def test_requests_sent_ahead_do_not_fill_the_memory(

@@ -216,6 +216,27 @@ def test_a_private_mechanism_is_refuted_at_most_as_often_as_the_confidence_allow
     assert binom.sf(least - 1, m, right) <= 0.05 < binom.sf(least - 3, m, right)
 
 
+@pytest.mark.parametrize(
+    ("canaries", "mu", "delta", "guessing"),
+    [
+        (20, 4.0, 1e-5, "halves"),
+        (12, 6.0, 0.0, "halves"),
+        (100, 4.0, 1e-5, "clearest"),
+        (24, 0.8, 0.0, "clearest"),
+        pytest.param(1000, 6.0, 1e-5, "halves", marks=pytest.mark.thorough),
+    ],
+)
+def test_no_number_of_guesses_beats_the_best_one_for_either_rule(
+    canaries: int, mu: float, delta: float, guessing: str
+) -> None:
+    """The best numbers were left out, since an approximate mean chose the numbers to try."""
+    problem = AuditBestGuesses(canaries=canaries, mu=mu, delta=delta, guessing=guessing)
+    epsilon, guesses = best_guesses(problem, range(2, canaries + 1, 2))
+    found = evaluate(Point(problem=problem, method=find("auditing.best")()))
+    assert found.value == guesses > 0.0
+    assert found.detail.startswith(f"refutes epsilon {epsilon:.6g} ")
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("family", ["approximate", "gaussian"])
 @pytest.mark.parametrize(("canaries", "mu"), [(100, 1.0), (50, 2.0), (200, 0.5), (500, 1.0), (501, 0.5)])
