@@ -118,9 +118,11 @@ def cache_folder() -> Path:
     """Return the folder for copies of buckets and for the shipped table.
 
     Raises:
-        StoreError: The user has no home folder.
+        StoreError: The user has no home folder, or named an address.
     """
     if named := os.environ.get(CACHE_VARIABLE):
+        if _ADDRESS.fullmatch(named):
+            raise StoreError(f"Expected a folder in {CACHE_VARIABLE}, got the address {named[:200]}.")
         return Path(named).absolute()
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "privsweep"

@@ -182,8 +182,13 @@ def _digests(folder: Path) -> str:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Return whether the store of a table has the files that it was made with; else it is made again."""
+    """Return whether the store of a table has the files that it was made with; else it is made again.
+
+    That of another user, who may share the cache, is not believed.
+    """
     try:
+        if folder.lstat().st_uid not in {0, os.geteuid()}:
+            return False
         return _record(folder).read_text(encoding="utf-8") == _digests(folder)
     except (OSError, UnicodeError):
         return False

@@ -174,6 +174,10 @@ def damaged(folder: Path) -> Iterator[Path]:
     shutil.rmtree(folder)
     folder.symlink_to("nowhere")
     yield folder
+    if os.geteuid() == 0:  # else no test can make another user own it
+        os.chown(folder, 65534, -1)
+        yield folder
+        assert folder.stat().st_uid == 0
 
 
 @pytest.mark.sampled(1)
