@@ -4,6 +4,7 @@ import atexit
 import hashlib
 import os
 import re
+import stat
 import tempfile
 from contextlib import suppress
 from functools import cache
@@ -14,7 +15,7 @@ from privcore.problem import Problem
 from storage.catalog import Store, open_store
 from storage.disk import write_atomically
 from storage.errors import ContradictionError, StoreError
-from storage.layout import MARK
+from storage.layout import CACHE
 from storage.located import CACHE_VARIABLE, cache_folder, located
 from storage.lookup import Found
 
@@ -174,11 +175,23 @@ def _record(folder: Path) -> Path:
 
 
 def _digests(folder: Path) -> str:
-    """Return the digests of the answers in a store, as `sha256sum` prints them."""
-    files = [folder / MARK, *sorted(folder.glob("data/*/*"))]
+    """Return the digests of the files in a store outside of its cache, as `sha256sum` prints them.
+
+    Raises:
+        OSError: Something is missing, or is neither a file nor a folder.
+    """
+    found = sorted(path for path in folder.rglob("*") if path.relative_to(folder).parts[0] != CACHE)
+    files = [path for path in found if path.is_symlink() or not path.is_dir()]
     return "".join(
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder)}\n" for path in files
+        f"{hashlib.sha256(_content(path)).hexdigest()}  {path.relative_to(folder)}\n" for path in files
     )
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file, but not of a link, a pipe or a device, which may have no end."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise OSError(f"{path} is not a file")
+    return path.read_bytes()
 
 
 def _is_whole(folder: Path) -> bool:
@@ -189,8 +202,8 @@ def _is_whole(folder: Path) -> bool:
     try:
         if folder.lstat().st_uid not in {0, os.geteuid()}:
             return False
-        return _record(folder).read_text(encoding="utf-8") == _digests(folder)
-    except (OSError, UnicodeError):
+        return _content(_record(folder)) == _digests(folder).encode()
+    except OSError:
         return False
 
 

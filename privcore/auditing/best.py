@@ -33,7 +33,7 @@ _LAST = 4
 
 @dataclass(frozen=True, kw_only=True)
 class AuditingBest(Method[AuditBestGuesses]):
-    """Try the largest even number of guesses for each number of errors.
+    """Try the largest number of guesses for each number of errors.
 
     The refuted epsilon is not smooth in the number of guesses, since the number of correct guesses is a whole
     number: at the same number of errors, more correct guesses refute more. If there are more than 300
@@ -75,9 +75,10 @@ class AuditingBest(Method[AuditBestGuesses]):
 
 def _candidates(problem: AuditBestGuesses) -> list[int]:
     """Return the numbers of guesses to try: all candidates, or a selection if there are many."""
-    m, last = problem.canaries, 2 * (problem.canaries // 2)
-    if last < 2 or (m <= _MOST_LISTED and errors_of(problem, last) < _MOST_TRIED):
-        return largest_for_errors(problem, 2, last)
+    m, step = problem.canaries, _step(problem)
+    last = step * (m // step)
+    if last == 0 or (m <= _MOST_LISTED and errors_of(problem, last) < _MOST_TRIED):
+        return largest_for_errors(problem, step, last)
     first = best_guesses(problem, first_tried(m))[1]
     ratio = 10.0 ** (2.0 / PER_DECADE)
     low, high = max(2, _even(first / ratio)), min(last, _even(first * ratio))
@@ -87,24 +88,24 @@ def _candidates(problem: AuditBestGuesses) -> list[int]:
 
 
 def largest_for_errors(problem: AuditBestGuesses, low: int, high: int) -> list[int]:
-    """Return the largest even number of guesses for each number of errors, which is the rounded mean.
+    """Return the largest number of guesses for each number of errors, which is the rounded mean.
 
     The mean number of errors rises with the number of guesses. A mean over three points is near enough to
     begin the search for each number of errors.
 
     Args:
         problem: The question.
-        low: Least number of guesses, even, >= 2.
-        high: Largest number of guesses, even, at most the number of canaries.
+        low: Least number of guesses, >= 1; even for half in and half out.
+        high: Largest number of guesses, at most the number of canaries; likewise even.
 
     Returns:
         Rising numbers; if there are many numbers of errors, those for every second, third, ... of them.
 
     Example:
-        >>> largest_for_errors(AuditBestGuesses(canaries=20, mu=1.0, delta=1e-5), 2, 20)
-        [2, 6, 10, 12, 16, 18, 20]
+        >>> largest_for_errors(AuditBestGuesses(canaries=20, mu=1.0, delta=1e-5), 1, 20)
+        [3, 7, 11, 13, 16, 18, 20]
     """
-    guesses = range(low, high + 1, 2)
+    guesses = range(low, high + 1, _step(problem))
     if not guesses:
         return []
     errors = cache(lambda place: errors_of(problem, guesses[place]))
@@ -178,6 +179,11 @@ def errors_of(problem: AuditBestGuesses, guesses: int) -> int:
     """Return the planned number of errors: the guesses without the rounded mean of correct ones."""
     mean = mean_correct_of_halves if problem.guessing == "halves" else mean_correct
     return guesses - round(mean(problem.canaries, guesses, problem.mu))
+
+
+def _step(problem: AuditBestGuesses) -> int:
+    """Return the difference of neighbouring numbers of guesses; half in and half out are an even number."""
+    return 2 if problem.guessing == "halves" else 1
 
 
 def _even(x: float) -> int:

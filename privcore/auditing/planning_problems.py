@@ -75,10 +75,11 @@ class AuditPlannedEpsilon(GuessedCanaries):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditBestGuesses(AuditProblem):
-    """Even number of guesses that refutes the largest epsilon if their mean number, rounded, is correct.
+    """Number of guesses that refutes the largest epsilon if the mean number of them, rounded, is correct.
 
     The attacker guesses about the canaries with the clearest scores, from a known centre, or about the same
-    number of highest and lowest scores, as `privsweep audit` does; the canaries are independent and Gaussian.
+    number of highest and lowest scores, as `privsweep audit` does, which is an even number. The canaries are
+    independent and Gaussian.
     """
 
     name = "audit-best-guesses"

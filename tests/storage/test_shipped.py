@@ -165,6 +165,13 @@ def damaged(folder: Path) -> Iterator[Path]:
     yield folder
     (folder / "store.json").write_text("{")
     yield folder
+    (folder / "data" / "junk").write_text("x")
+    yield folder
+    os.mkfifo(folder / "data" / "pipe")
+    yield folder
+    folder.with_name(f"{folder.name}.sha256").unlink()
+    os.mkfifo(folder.with_name(f"{folder.name}.sha256"))
+    yield folder
     shutil.rmtree(folder)
     folder.mkdir()
     yield folder

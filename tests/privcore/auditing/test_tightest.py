@@ -216,9 +216,16 @@ def test_a_private_mechanism_is_refuted_at_most_as_often_as_the_confidence_allow
     assert binom.sf(least - 1, m, right) <= 0.05 < binom.sf(least - 3, m, right)
 
 
+def every(problem: AuditBestGuesses) -> range:
+    """All numbers of guesses that the rule of guessing allows."""
+    step = 2 if problem.guessing == "halves" else 1
+    return range(step, problem.canaries + 1, step)
+
+
 @pytest.mark.parametrize(
     ("canaries", "mu", "delta", "guessing"),
     [
+        (50, 1.0, 1e-5, "clearest"),
         (20, 4.0, 1e-5, "halves"),
         (12, 6.0, 0.0, "halves"),
         (100, 4.0, 1e-5, "clearest"),
@@ -231,7 +238,7 @@ def test_no_number_of_guesses_beats_the_best_one_for_either_rule(
 ) -> None:
     """The best numbers were left out, since an approximate mean chose the numbers to try."""
     problem = AuditBestGuesses(canaries=canaries, mu=mu, delta=delta, guessing=guessing)
-    epsilon, guesses = best_guesses(problem, range(2, canaries + 1, 2))
+    epsilon, guesses = best_guesses(problem, every(problem))
     found = evaluate(Point(problem=problem, method=find("auditing.best")()))
     assert found.value == guesses > 0.0
     assert found.detail.startswith(f"refutes epsilon {epsilon:.6g} ")
@@ -242,7 +249,7 @@ def test_no_number_of_guesses_beats_the_best_one_for_either_rule(
 @pytest.mark.parametrize(("canaries", "mu"), [(100, 1.0), (50, 2.0), (200, 0.5), (500, 1.0), (501, 0.5)])
 def test_no_number_of_guesses_beats_the_best_one(canaries: int, mu: float, family: str) -> None:
     problem = AuditBestGuesses(canaries=canaries, mu=mu, delta=1e-5, family=family)
-    epsilon, guesses = best_guesses(problem, range(2, canaries + 1, 2))
+    epsilon, guesses = best_guesses(problem, every(problem))
     found = evaluate(Point(problem=problem, method=find("auditing.best")()))
     assert found.value == guesses
     assert found.detail.startswith(f"refutes epsilon {epsilon:.6g}")
@@ -255,15 +262,15 @@ def test_forty_guesses_are_best_about_a_hundred_canaries() -> None:
 
 
 def test_the_best_number_of_guesses_is_that_of_the_best_audit_of_the_gaussian_family() -> None:
-    """Algorithm 3 refutes most with 8 guesses, and all bounds together with 20."""
-    run = {"canaries": 24, "mu": 1.6, "delta": 1e-5}
+    """Algorithm 3 refutes most with 14 guesses, and all bounds together with 26."""
+    run = {"canaries": 44, "mu": 1.3, "delta": 1e-5, "guessing": "halves"}
     problem = AuditBestGuesses.from_fields(run | {"family": "gaussian"})
     found = evaluate(Point(problem=problem, method=find("auditing.best")()))
-    audits = {n: with_mean_counts(problem, n) for n in range(2, 25, 2)}
+    audits = {n: with_mean_counts(problem, n) for n in every(problem)}
     refuted = {n: refuted_by(audit, "gaussian") for n, audit in audits.items()}
-    assert found.value == max(refuted, key=refuted.__getitem__) == 20
-    assert found.detail.startswith(f"refutes epsilon {refuted[20]:.6g} ")
-    assert max(audits, key=lambda n: refuted_mu(audits[n])) == 8
+    assert found.value == max(refuted, key=refuted.__getitem__) == 26
+    assert found.detail.startswith(f"refutes epsilon {refuted[26]:.6g} ")
+    assert max(audits, key=lambda n: refuted_mu(audits[n])) == 14
 
 
 def test_an_audit_without_a_correct_guess_refutes_nothing() -> None:
