@@ -218,7 +218,7 @@ def test_misuse_gets_one_sentence(
         ),
         ("score,included\n1,1\n2,0\n", 4, "Expected guesses <= canaries, got guesses=4, canaries=2."),
         ("score,included\n", 2, "Expected 1 to 100000000 rows in"),
-        ("", 2, "Cannot read numbers from the columns score and included of"),
+        ("", 2, "Expected 1 to 100000000 rows in"),
         ("score,included\n" + "1,1\n" * 100, 2, "Expected canaries that are included with probability 1/2"),
     ],
 )
