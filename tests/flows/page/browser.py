@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import ElementClickInterceptedException, StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -121,10 +121,9 @@ def call(browser: Scripted, body: str, *arguments: Any) -> Any:
 
 
 def read(browser: webdriver.Chrome, reading: Callable[[webdriver.Chrome], Read]) -> Read:
-    """Read the page by a function, again while nothing is found or the page replaces an element meanwhile."""
-    patience = WebDriverWait(
-        browser, 20, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException]
-    )
+    """Read the page by a function, again while nothing is found or the page moves an element meanwhile."""
+    moved = [StaleElementReferenceException, ElementClickInterceptedException]
+    patience = WebDriverWait(browser, 20, poll_frequency=0.05, ignored_exceptions=moved)
     return patience.until(reading)
 
 
@@ -136,6 +135,18 @@ def wait(browser: webdriver.Chrome, selector: str) -> WebElement:
 def shown(browser: webdriver.Chrome, selector: str) -> list[WebElement]:
     """Return the elements of a selector that the page shows."""
     return [each for each in browser.find_elements(By.CSS_SELECTOR, selector) if each.is_displayed()]
+
+
+def click(browser: webdriver.Chrome, selector: str) -> None:
+    """Click on the element of a selector, once the page shows it and has stopped moving it."""
+
+    def clicked(page: webdriver.Chrome) -> bool:
+        for element in shown(page, selector)[:1]:
+            element.click()
+            return True
+        return False
+
+    read(browser, clicked)
 
 
 def visit(browser: webdriver.Chrome, address: str) -> None:
@@ -151,5 +162,5 @@ def text(browser: webdriver.Chrome, name: str) -> str:
 
 def copied(browser: webdriver.Chrome, kind: str) -> str:
     """Return the text that the page offers to copy."""
-    browser.find_element(By.CSS_SELECTOR, f"#copy-kinds input[value='{kind}']").click()
+    click(browser, f"#copy-kinds input[value='{kind}']")
     return str(browser.find_element(By.ID, "copy-text").get_property("textContent"))

@@ -16,7 +16,7 @@ from flows.answers.sourced import from_store
 from flows.answers.statement import statement
 from privcore import DomainError, find_problem
 from storage import open_store
-from tests.flows.page.browser import call, complaints, copied, text, visit, wait
+from tests.flows.page.browser import call, click, complaints, copied, text, visit, wait
 from tests.flows.page.stores import stored_values
 from tests.flows.page.test_answers import asked, drawn
 
@@ -181,7 +181,7 @@ def test_a_statement_is_offered_for_training_runs_with_a_proved_upper_end(
     wait(browser, "#number")
     assert "needs a proved upper end" in copied(browser, "Privacy statement")
     assert not browser.find_element(By.ID, "copy-button").is_enabled()
-    browser.find_element(By.ID, "tab-labels").click()
+    click(browser, "#tab-labels")
     wait(browser, "#content")
     assert not browser.find_element(By.CSS_SELECTOR, "input[value='Privacy statement']").is_displayed()
     assert "find_problem" in text(browser, "copy-text")

@@ -11,7 +11,7 @@ from selenium.webdriver.support.expected_conditions import text_to_be_present_in
 from selenium.webdriver.support.wait import WebDriverWait
 
 from privcore import find_problem
-from tests.flows.page.browser import call, complaints, text, visit, wait
+from tests.flows.page.browser import call, click, complaints, text, visit, wait
 from tests.flows.page.drawn import asked, bracket
 from tests.flows.page.engine import computed, covered_rows, stored, width
 from tests.privcore.numerics import balls
@@ -133,7 +133,7 @@ def test_a_wide_stored_bracket_is_replaced_by_a_computed_one(browser: webdriver.
 
 def test_a_narrow_stored_bracket_is_checked_on_request(browser: webdriver.Chrome, page: str) -> None:
     visit(browser, f"{page}#problem=unamplified-epsilon&sigma=1&delta=1e-5")
-    wait(browser, "#tighten").click()
+    click(browser, "#tighten")
     assert wait(browser, "#tight").text.startswith("ε ∈ [4.3771")
     assert "contradicts" not in text(browser, "engine")
 
@@ -192,14 +192,14 @@ def test_the_page_finds_the_noise_for_an_epsilon(browser: webdriver.Chrome, page
     field = browser.find_element(By.ID, "noise-epsilon")
     field.clear()
     field.send_keys("0.5")
-    browser.find_element(By.ID, "noise-find").click()
+    click(browser, "#noise-find")
     lower, upper = wait(browser, "#noise-bracket").text.removeprefix("σ ∈ [").removesuffix("]").split(", ")
     asked_at = {"steps": 500, "delta": 1e-7}
     kind = find_problem("allocation-epsilon")
     assert bracket(kind.from_fields({**asked_at, "sigma": float(upper)}))[0] <= 0.5
     assert bracket(kind.from_fields({**asked_at, "sigma": float(lower)}))[1] >= 0.5
     field.send_keys("x")
-    browser.find_element(By.ID, "noise-find").click()
+    click(browser, "#noise-find")
     assert text(browser, "noise-found") == "Expected an epsilon in (0, 10000]."
     visit(browser, f"{page}#problem=label-advantage")
     wait(browser, "#number")
@@ -210,7 +210,7 @@ def test_the_page_finds_the_noise_for_an_epsilon(browser: webdriver.Chrome, page
 def test_the_chart_shows_brackets_computed_along_its_axis(browser: webdriver.Chrome, page: str) -> None:
     visit(browser, page + WIDE)
     wait(browser, "#tight")
-    wait(browser, "#curve-start").click()
+    click(browser, "#curve-start")
     WebDriverWait(browser, 20).until(text_to_be_present_in_element((By.ID, "curve"), "Thick bars"))
     assert len(browser.find_elements(By.CSS_SELECTOR, "#chart .computed")) == 13
     field = browser.find_element(By.ID, "exact-sigma")

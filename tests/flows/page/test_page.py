@@ -19,7 +19,18 @@ from selenium.webdriver.common.keys import Keys
 from flows.cli.app import run
 from flows.page.tabs import TABS
 from flows.printing import rounded_down, rounded_up
-from tests.flows.page.browser import call, complaints, copied, read, requested, shown, text, visit, wait
+from tests.flows.page.browser import (
+    call,
+    click,
+    complaints,
+    copied,
+    read,
+    requested,
+    shown,
+    text,
+    visit,
+    wait,
+)
 from tests.flows.page.stores import HOSTILE_NAME
 
 pytestmark = [pytest.mark.sampled(4), pytest.mark.xdist_group("page")]
@@ -58,7 +69,7 @@ def test_no_request_leaves_the_origin(browser: webdriver.Chrome, page: str, orig
     visit(browser, page)
     wait(browser, "#number")
     for tab in TABS:
-        browser.find_element(By.ID, f"tab-{tab.name}").click()
+        click(browser, f"#tab-{tab.name}")
         wait(browser, "#content")
     asked = requested(browser)
     assert len(asked) > 10
@@ -210,12 +221,12 @@ def test_a_problem_that_does_not_load_shows_no_number_of_another(
     browser.execute_cdp_cmd("Network.enable", {})
     browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/label-*"]})
     try:
-        browser.find_element(By.ID, "tab-labels").click()
+        click(browser, "#tab-labels")
         assert wait(browser, "#notice").text
         assert not browser.find_element(By.ID, "number").is_displayed()
     finally:
         browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
-    browser.find_element(By.ID, "tab-allocation").click()
+    click(browser, "#tab-allocation")
     wait(browser, "#number")
     assert not browser.find_element(By.ID, "notice").is_displayed()
 

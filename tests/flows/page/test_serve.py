@@ -33,7 +33,7 @@ from flows.page.serve import application
 from flows.printing import rounded_up
 from privcore import LimitError, PrivsweepError, Status, evaluate, find, find_problem
 from privcore.point import Point
-from tests.flows.page.browser import wait
+from tests.flows.page.browser import click, wait
 
 pytestmark = [pytest.mark.sampled(5), pytest.mark.xdist_group("page")]
 
@@ -127,7 +127,7 @@ def test_it_listens_on_the_loopback_interface_only(server: tuple[subprocess.Pope
 def test_the_button_computes_what_is_not_stored(browser: webdriver.Chrome, server: tuple[Any, int]) -> None:
     browser.get("about:blank")
     browser.get(f"http://127.0.0.1:{server[1]}/#problem=unamplified-epsilon&sigma=1.23&delta=1e-5&steps=1")
-    wait(browser, "#compute").click()
+    click(browser, "#compute")
     problem = find_problem("unamplified-epsilon").from_fields(FIELDS)
     truth = evaluate(Point(problem=problem, method=find("unamplified.exact")()))
     said = wait(browser, "#live").text

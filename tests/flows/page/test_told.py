@@ -19,7 +19,7 @@ from flows.spec.sweep import parse
 from privcore import find_problem
 from storage import open_store
 from storage.lookup_table import lookup_table, read_lookup_table
-from tests.flows.page.browser import call, complaints, copied, read, shown, text, visit, wait
+from tests.flows.page.browser import call, click, complaints, copied, read, shown, text, visit, wait
 
 pytestmark = [pytest.mark.sampled(2), pytest.mark.xdist_group("page")]
 
@@ -44,7 +44,7 @@ def test_outside_of_what_is_stored_it_says_what_is_and_how_to_extend_it(
     assert grid.problem is find_problem("shuffling-epsilon")
     assert copied(browser, "Command line").startswith("privsweep ask shuffling-epsilon sigma=2 steps=77 ")
     browser.execute_script("scrollTo(0, 0)")  # from below the answer, which stays in view
-    browser.find_element(By.ID, "nearest").click()
+    click(browser, "#nearest")
     assert "ε ≥" in text(browser, "number")
     assert browser.find_element(By.ID, "exact-steps").get_property("value") == "100"
 
