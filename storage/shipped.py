@@ -6,21 +6,18 @@ import os
 import re
 import stat
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from privcore.problem import Problem
 from storage.catalog import Store, open_store
 from storage.disk import write_atomically
-from storage.errors import ContradictionError, StoreError
+from storage.errors import ContradictionError, StoreError, reason
 from storage.layout import CACHE
 from storage.located import CACHE_VARIABLE, cache_folder, located
 from storage.lookup import Found
-
-if TYPE_CHECKING:
-    from storage.lookup_table import LookupTable
 
 VARIABLE = "PRIVSWEEP_TABLE"
 """Environment variable with the path of another lookup table, whose rows count as imported, or `none`."""
@@ -131,27 +128,31 @@ def _opened(path: Path, version: str, identity: str, _cache: str) -> Store:
     """Return the store of a table, once for each process."""
     trusted = _is_shipped(path)
     name = f"table-{version}" if trusted else f"named-{version}-{identity}"
-    try:
-        folder = cache_folder() / name
-    except StoreError:  # the user has no home
-        folder = None
-    if folder is None or not _is_whole(folder):
-        from storage.lookup_table import read_lookup_table
+    refused = "neither is a folder to write to"
+    for parent in _parents():
+        folder = parent / name
+        try:
+            if not _is_whole(folder):
+                _make(path, folder, checked=not trusted)
+        except (OSError, StoreError) as error:
+            cause = error.__cause__ or error
+            if not isinstance(cause, OSError):  # the table is damaged, or a row of it is refused
+                raise
+            refused = reason(cause)
+        else:
+            return open_store(folder)
+    raise StoreError(
+        f"The lookup table {path.name} cannot be unpacked into the cache or a temporary folder: {refused}. "
+        f"Expected room in one of them; {VARIABLE}=none works without a table."
+    )
 
-        table = read_lookup_table(path)  # compares all rows with the version
-        if folder is None or not _is_made(table, folder, checked=not trusted):
-            try:
-                folder = _temporary() / name
-                _make(table, folder, checked=not trusted)
-            except (OSError, StoreError) as error:
-                if not trusted and not isinstance(error.__cause__ or error, OSError):
-                    raise  # a row is refused
-                reason = getattr(error.__cause__ or error, "strerror", None) or str(error)
-                raise StoreError(
-                    f"The lookup table {path.name} cannot be unpacked into the cache or a temporary folder: "
-                    f"{reason}. Expected room in one of them; {VARIABLE}=none works without a table."
-                ) from error
-    return open_store(folder)
+
+def _parents() -> Iterator[Path]:
+    """Yield the cache of the user, and a folder that is removed when the process ends."""
+    with suppress(StoreError):  # the user has no home
+        yield cache_folder()
+    with suppress(OSError):  # there is no folder for temporary files
+        yield _temporary()
 
 
 @cache
@@ -160,13 +161,6 @@ def _temporary() -> Path:
     folder = tempfile.TemporaryDirectory(prefix="privsweep-table-")
     atexit.register(folder.cleanup)
     return Path(folder.name)
-
-
-def _is_made(table: "LookupTable", folder: Path, *, checked: bool) -> bool:
-    """Make the store of a table, and return whether it is whole then."""
-    with suppress(OSError, StoreError):  # the disk is full or read-only, or another process was faster
-        _make(table, folder, checked=checked)
-    return _is_whole(folder)
 
 
 def _record(folder: Path) -> Path:
@@ -207,10 +201,12 @@ def _is_whole(folder: Path) -> bool:
         return False
 
 
-def _make(table: "LookupTable", folder: Path, *, checked: bool) -> None:
+def _make(path: Path, folder: Path, *, checked: bool) -> None:
     """Import a table into a new store, which gets its name when it is complete."""
+    from storage.lookup_table import read_lookup_table  # these import modules that lookups do not need
     from storage.table_import import import_lookup_table
 
+    table = read_lookup_table(path)  # compares all rows with the version
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".table-", suffix=".tmp", dir=folder.parent) as scratch:
         root = Path(scratch) / "store"

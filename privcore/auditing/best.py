@@ -9,7 +9,6 @@ import numpy as np
 
 from privcore.answer import Answer
 from privcore.auditing.approximate import no_epsilon_of_family
-from privcore.auditing.halves import one_sided_error_rates
 from privcore.auditing.mean_counts import mean_correct, mean_correct_of_halves
 from privcore.auditing.optimal import error_rates
 from privcore.auditing.planned import planned_audit
@@ -18,7 +17,6 @@ from privcore.auditing.problems import AuditEpsilon
 from privcore.auditing.programme import MOST_GUESSES
 from privcore.auditing.tightest import AuditingTightest, mu_cost, mu_without_programme, refuted_by
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.binomial import Array
 from privcore.papers import MAHLOUJIFAR
 
 PER_DECADE = 8
@@ -90,8 +88,8 @@ def _candidates(problem: AuditBestGuesses) -> list[int]:
 def largest_for_errors(problem: AuditBestGuesses, low: int, high: int) -> list[int]:
     """Return the largest number of guesses for each number of errors, which is the rounded mean.
 
-    The mean number of errors rises with the number of guesses. A mean over three points is near enough to
-    begin the search for each number of errors.
+    The mean number of errors rises with the number of guesses. Its limit for many canaries, the same for both
+    rules of guessing, is where the search for each number of errors begins.
 
     Args:
         problem: The question.
@@ -109,7 +107,8 @@ def largest_for_errors(problem: AuditBestGuesses, low: int, high: int) -> list[i
     if not guesses:
         return []
     errors = cache(lambda place: errors_of(problem, guesses[place]))
-    near = np.maximum.accumulate(_mean_errors(problem, np.array(guesses, dtype=float)))
+    every = np.array(guesses, dtype=float)
+    near = np.maximum.accumulate(every * error_rates(problem.mu, every / problem.canaries))
     counts = range(errors(0), errors(len(guesses) - 1) + 1)
     places = {
         _last(errors, count, len(guesses), int(np.searchsorted(near, count + 0.5)))
@@ -130,17 +129,6 @@ def _last(errors: Callable[[int], int], count: int, length: int, near: int) -> i
         middle = (low + high) // 2
         low, high = (middle, high) if errors(middle) <= count else (low, middle)
     return low
-
-
-def _mean_errors(problem: AuditBestGuesses, guesses: Array) -> Array:
-    """Return approximate mean numbers of errors, by the rule of Gauss and Hermite with three points."""
-    halves = problem.guessing == "halves"
-    rates = one_sided_error_rates if halves else error_rates
-    successes = (0.5 * guesses if halves else guesses) + 1.0
-    mean = np.minimum(1.0, successes / (problem.canaries + 1.0))
-    step = np.sqrt(3.0 * mean * (1.0 - mean) / (problem.canaries + 2.0))
-    shares = np.stack([np.maximum(mean - step, 0.1 * mean), mean, np.minimum(mean + step, 1.0)])
-    return np.asarray(guesses * (np.array([1.0, 4.0, 1.0]) @ rates(problem.mu, shares)) / 6.0)
 
 
 def first_tried(canaries: int) -> list[int]:

@@ -23,9 +23,10 @@ from privcore.labels.problems import (
     LabelRatioTail,
 )
 from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail
-from privcore.labels.reach import beyond_reach, several
+from privcore.labels.reach import beyond_reach
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage
+from privcore.labels.tails import several
 from privcore.labels.unchanged import changes_nothing
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot

@@ -11,9 +11,8 @@ from privcore.answer import Answer
 from privcore.labels.problems import LabelAdvantageTail, LabelProblem, LabelRatioQuantile, LabelRatioTail
 from privcore.labels.tails import closed_form
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.rounding import ADVANTAGE_REACH
+from privcore.numerics.rounding import FEW_FUNCTIONS
 from privcore.papers import BUSA_FEKETE
-from privcore.parameter import SMALLEST_NORMAL
 
 Answered = LabelAdvantageTail | LabelRatioTail | LabelRatioQuantile
 
@@ -95,37 +94,9 @@ def largest_advantage(problem: LabelProblem) -> float:
     clear, even = 0.5 * math.tanh(0.5 * problem.label_epsilon), 0.5 - rare
     flipped = float(scipy.special.expit(-problem.label_epsilon))
     differences = ((clear, even), (rare, flipped))  # equal; the first is accurate for much noise
-    return max(0.0, min(a - b + ADVANTAGE_REACH * (a + b) for a, b in differences))
+    return max(0.0, min(a - b + FEW_FUNCTIONS * (a + b) for a, b in differences))
 
 
 def largest_ratio(problem: LabelProblem) -> float:
     """Return the largest absolute log-likelihood ratio in nats: epsilon, or 0 if nothing is released."""
     return 0.0 if problem.mechanism == "none" else problem.label_epsilon
-
-
-def several(tail: tuple[float, float], bags: int) -> tuple[float, float]:
-    r"""Return bounds of the probability that the mean of independent advantages exceeds a threshold.
-
-    The mean exceeds it if all do, and only if one does: $p^n \le P \le 1 - (1 - p)^n$.
-
-    Args:
-        tail: Bounds of the probability p that one advantage exceeds the threshold.
-        bags: Number n of advantages, >= 1.
-
-    Returns:
-        Bounds in [0, 1], rounded outwards; those of p for n = 1, and exact if p is 0 or 1.
-
-    Example:
-        >>> several((0.5, 0.5), 1), several((0.0, 0.0), 9), several((1.0, 1.0), 9)
-        ((0.5, 0.5), (0.0, 0.0), (1.0, 1.0))
-        >>> [round(end, 6) for end in several((0.2, 0.3), 2)]
-        [0.04, 0.51]
-    """
-    low, high = max(0.0, tail[0]), min(1.0, tail[1])
-    if bags == 1:
-        return low, high
-    all_exceed = 1.0 if low == 1.0 else max(0.0, low**bags * (1.0 - ADVANTAGE_REACH) - SMALLEST_NORMAL)
-    if high in (0.0, 1.0):
-        return all_exceed, high
-    one_exceeds = -math.expm1(bags * math.log1p(-high)) * (1.0 + ADVANTAGE_REACH) + SMALLEST_NORMAL
-    return all_exceed, min(1.0, one_exceeds)

@@ -20,8 +20,9 @@ from privcore.labels.problems import (
     LabelRatioQuantile,
     LabelRatioTail,
 )
-from privcore.labels.reach import beyond_reach, several
+from privcore.labels.reach import beyond_reach
 from privcore.labels.rows import overturned_ends
+from privcore.labels.tails import several
 from privcore.labels.unchanged import changes_nothing
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import RESPONSE

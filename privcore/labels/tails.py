@@ -13,7 +13,7 @@ from privcore.labels.bag_problems import Advantage, BagAdvantage
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import Featured, LabelAdvantageAt, LabelProblem
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.rounding import LABEL_BOUND
+from privcore.numerics.rounding import FEW_FUNCTIONS, LABEL_BOUND
 from privcore.parameter import SMALLEST_NORMAL
 from privcore.problem import Problem
 
@@ -29,6 +29,34 @@ def at_most(problem: Problem, bound: float, detail: str) -> Answer:
             problem.largest, detail=f"{detail}, above the trivial bound {problem.largest:g}"
         )
     return Answer.at_most(upper, detail=detail)
+
+
+def several(tail: tuple[float, float], bags: int) -> tuple[float, float]:
+    r"""Return bounds of the probability that the mean of independent advantages exceeds a threshold.
+
+    The mean exceeds it if all do, and only if one does: $p^n \le P \le 1 - (1 - p)^n$.
+
+    Args:
+        tail: Bounds of the probability p that one advantage exceeds the threshold.
+        bags: Number n of advantages, >= 1.
+
+    Returns:
+        Bounds in [0, 1], rounded outwards; those of p for n = 1, and exact if p is 0 or 1.
+
+    Example:
+        >>> several((0.5, 0.5), 1), several((0.0, 0.0), 9), several((1.0, 1.0), 9)
+        ((0.5, 0.5), (0.0, 0.0), (1.0, 1.0))
+        >>> [round(end, 6) for end in several((0.2, 0.3), 2)]
+        [0.04, 0.51]
+    """
+    low, high = max(0.0, tail[0]), min(1.0, tail[1])
+    if bags == 1:
+        return low, high
+    all_exceed = 1.0 if low == 1.0 else max(0.0, low**bags * (1.0 - FEW_FUNCTIONS) - SMALLEST_NORMAL)
+    if high in (0.0, 1.0):
+        return all_exceed, high
+    one_exceeds = -math.expm1(bags * math.log1p(-high)) * (1.0 + FEW_FUNCTIONS) + SMALLEST_NORMAL
+    return all_exceed, min(1.0, one_exceeds)
 
 
 def closed_form(problem: LabelProblem | BagAdvantage) -> Cost:

@@ -30,11 +30,6 @@ SUBNORMAL = 2e-323
 """Counted: four times the smallest double; the formulas of the error of a mean have at most three products or
 quotients below the normal range, and each errs by at most half of the smallest double."""
 
-ADVANTAGE_REACH = 2.0**-49
-"""Counted: 16 u, relative to the sum of the sizes of two terms: at most one function of 8 u (`RESPONSE`) and
-3 operations for the largest advantage, and two functions and 3 operations, which do not magnify errors, for
-a power and its complement."""
-
 TRUNCATED_RATE = 2.0**-40
 """Counted: 8192 u. The rates of truncated Poisson sampling take about ten operations; 1 - gamma and t - a
 cancel, but gamma and a are moved by this slack before the subtraction, which errs by u."""
@@ -61,8 +56,9 @@ positive numbers, so the relative error does not grow. The function and the move
 FEW_FUNCTIONS = 1e-14
 """Counted: 90 u, relative, or absolute for a logarithm, for at most two elementary functions and four
 operations that do not magnify errors: the logarithm of a confidence inside `expm1`, whose relative condition
-number is below 1 on negative numbers, and the logarithm of a difference divided by a bound. The error is at
-most 12 u."""
+number is below 1 on negative numbers, the logarithm of a difference divided by a bound, a difference of a
+number and a logistic function or a hyperbolic tangent (relative to the sum of both), and 1 - (1 - p)^n by
+`expm1` and `log1p`. The error is at most 12 u."""
 
 SAMPLE_SUMS = 1e-9
 """Counted: the means of at most 1e9 samples are sums of blocks of at least 2^16 samples, with pairwise sums

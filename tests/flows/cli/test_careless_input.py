@@ -111,6 +111,16 @@ def test_nothing_is_written_to_an_address(
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
+def test_no_folder_is_made_for_a_cache_at_an_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVSWEEP_CACHE", "s3://bucket")
+    run(["lookup", "unamplified-epsilon", "sigma=1", "delta=1e-5"])
+    assert list(tmp_path.iterdir()) == []
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_control_characters_of_a_file_do_not_reach_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
