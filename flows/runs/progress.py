@@ -50,7 +50,7 @@ class Progress:
         self._pace.add(done)
         finished, failed = self._pace.points, self._pace.failed
         if self._bar is not None:
-            self._bar.update(self._task, completed=finished, failed=failed, start="")
+            self._bar.update(self._task, completed=finished, failed=failed, engine="")
             return
         line = (f", {failed} failed" if failed else "") + self._left(plan.new)
         if self._notebook is not None:
@@ -78,13 +78,13 @@ class Progress:
                 progress.TimeElapsedColumn(),
                 progress.TextColumn("spent,"),
                 progress.TimeRemainingColumn(),
-                progress.TextColumn("left {task.fields[start]}"),
+                progress.TextColumn("left {task.fields[engine]}"),
                 console=Console(stderr=True),
                 transient=True,
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._task = self._bar.add_task("points", total=plan.new, failed=0, start="")
+            self._task = self._bar.add_task("points", total=plan.new, failed=0, engine="")
             self._bar.start()
 
     def _show_start(self, words: str) -> None:
@@ -93,7 +93,7 @@ class Progress:
         elif self._bar is None:
             self._say(words)
         else:
-            self._bar.update(self._task, start=f"({words})")
+            self._bar.update(self._task, engine=f"({words})")
 
     def _left(self, new: int) -> str:
         pace = self._pace.per_second
