@@ -117,7 +117,7 @@ format: $(STAMP)  ## fix style and format with ruff
 	$(BIN)/ruff format .
 
 docs: $(STAMP)  ## build the documentation as HTML in docs/_build/html
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 deploy: $(STAMP)  ## create or update pool, deployments and automations on the Prefect server at PREFECT_API_URL

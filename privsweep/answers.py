@@ -64,7 +64,7 @@ def epsilon(  # noqa: PLR0913  the parameters of a training run
         limit_seconds: Time after which methods are not started, in seconds.
 
     Returns:
-        The enclosure: epsilon is proved to be at least `lower` and at most `upper`.
+        The lower and the upper end, between which epsilon is proved to lie.
 
     Raises:
         DomainError: A parameter is missing, outside its domain, or contradicts another one.

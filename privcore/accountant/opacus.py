@@ -73,7 +73,7 @@ class OpacusRun:
 
     @property
     def declared(self) -> PrivsweepAccountant:
-        """Accountant for the assumption of Opacus: Poisson sampling, with one example more or less."""
+        """Accountant for the assumption of Opacus, Poisson sampling with one example more or less."""
         return self._poisson(NeighboringRelation.ADD_OR_REMOVE_ONE)
 
     def get_epsilon_interval(self, delta: float) -> tuple[float, float]:
