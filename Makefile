@@ -116,7 +116,8 @@ format: $(STAMP)  ## fix style and format with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(STAMP)  ## build the documentation as HTML in docs/_build/html
+docs: $(STAMP)  ## build the documentation as HTML in docs/_build/html, and check the links of the repository
+	$(BIN)/python -m tests.docs.links
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
