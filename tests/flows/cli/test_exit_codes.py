@@ -62,7 +62,9 @@ def test_a_number_elsewhere_would_be_found() -> None:
 def test_help_and_documentation_list_the_codes(repository: Path) -> None:
     epilog = str(app.info.epilog)
     assert {int(number) for number in re.findall(r"\d+", epilog)} == DOCUMENTED
-    table = re.findall(r"^\| (\d+) \|", (repository / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    table = re.findall(
+        r"^\| (\d+) \|", (repository / "docs/commands.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert {int(number) for number in table} == DOCUMENTED
     (sentence,) = re.findall(
         r"^Exit codes are .*?\.$",
