@@ -5,6 +5,12 @@ These are used by several topics, or outside of any topic; the others are in the
 
 from privcore.parameter import Integer, Real
 
+DELTA_MEANING = (
+    "Delta of (epsilon, delta)-differential privacy: P[M(D) in S] <= e^epsilon P[M(D') in S] + delta for all "
+    "events S"
+)
+"""The definition, in the same words wherever a delta is explained."""
+
 SIGMA = Real(
     name="sigma",
     symbol=r"\sigma",
@@ -57,7 +63,7 @@ DELTA = Real(
     lower_open=True,
     upper_open=True,
     typical=(1e-10, 1e-8, 1e-6, 1e-4, 1e-2),
-    meaning="Delta of (epsilon, delta)-differential privacy",
+    meaning=DELTA_MEANING,
 )
 EPSILON = Real(
     name="epsilon",

@@ -47,7 +47,8 @@ def epsilon(  # noqa: PLR0913  the parameters of a training run
 
     Args:
         sigma: Noise multiplier: standard deviation of the noise divided by the clipping norm, in every step.
-        delta: Probability with which epsilon may be exceeded, in (0, 1).
+        delta: Delta of (epsilon, delta)-differential privacy: P[M(D) in S] <= e^epsilon P[M(D') in S] + delta
+            for all events S; in (0, 1).
         sampling: Choice of examples: `allocation`, `poisson`, `shuffling`, `balls-in-bins`, `fixed-size`,
             `with-replacement`, `truncated-poisson` or `none`.
         steps: Steps of one epoch; or give `examples` and `batch_size`, which are rounded to the safe side.
@@ -111,7 +112,8 @@ def noise(  # noqa: PLR0913  the parameters of a training run
 
     Args:
         epsilon: The target: the largest epsilon that is allowed.
-        delta: Probability with which epsilon may be exceeded, in (0, 1).
+        delta: Delta of (epsilon, delta)-differential privacy: P[M(D) in S] <= e^epsilon P[M(D') in S] + delta
+            for all events S; in (0, 1).
         sampling: As in `privsweep.epsilon`, like the following arguments.
         steps: Steps of one epoch.
         epochs: Number of epochs.
@@ -169,7 +171,8 @@ def compare(  # noqa: PLR0913  the parameters of a training run
 
     Args:
         sigma: As in `privsweep.epsilon`, like the following arguments.
-        delta: Probability with which epsilon may be exceeded, in (0, 1).
+        delta: Delta of (epsilon, delta)-differential privacy: P[M(D) in S] <= e^epsilon P[M(D') in S] + delta
+            for all events S; in (0, 1).
         steps: Steps of one epoch.
         epochs: Number of epochs.
         participations: Steps of an epoch that use an example.

@@ -39,7 +39,7 @@ SESSION = [
     ["export", "select * from best", "--out", "best.csv"],
     ["labels", "--bag-size", "2", "--prior", "point(0.5)"],
     ["audit", *AUDIT],
-    ["membership", "--epsilon", "1"],
+    ["membership", "--epsilon", "1", "--delta", "0", "--adjacency", "add-remove"],
     ["verify"],
     ["repair"],
     ["compact"],

@@ -9,6 +9,14 @@ from typing import Any
 from flows.answers.label_quantity import CONFIDENCE, Quantity, read, read_proof
 from privcore import Answer, Bracket, Point, Problem, evaluate, find_problem
 
+PROBLEMS = {
+    "advantage": "label-advantage",
+    "accuracy": "label-attack-accuracy",
+    "log_ratio": "label-ratio-quantile",
+    "infinite": "label-ratio-infinite",
+}
+"""Quantities, each with the name of its problem."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LabelComparison:
@@ -34,19 +42,10 @@ class LabelComparison:
         """Evaluation that keeps the answers, which the search reads twice."""
         return cache(evaluate)
 
-    @cached_property
-    def _names(self) -> dict[str, dict[str, Any]]:
-        return {
-            "advantage": {"name": "label-advantage"},
-            "accuracy": {"name": "label-attack-accuracy"},
-            "log_ratio": {"name": "label-ratio-quantile", "level": self.level},
-            "infinite": {"name": "label-ratio-infinite"},
-        }
-
     def problem(self, quantity: str, **mechanism: Any) -> Problem:
         """Return the problem about a quantity of a mechanism with its parameters."""
-        fields = dict(self._names[quantity])
-        return find_problem(fields.pop("name")).from_fields({"prior": self.prior} | fields | mechanism)
+        level = {"level": self.level} if quantity == "log_ratio" else {}
+        return find_problem(PROBLEMS[quantity]).from_fields({"prior": self.prior} | level | mechanism)
 
     def bags(self, quantity: str, bag_size: int) -> Quantity:
         """Return a quantity of bags of this size."""

@@ -4,9 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flows.answers.label_comparison import PROBLEMS
 from flows.answers.label_equal import MOST_BAG_SIZE
 from flows.answers.labels import ROWS
 from flows.printing import exactly, plain, rounded_down, rounded_up
+from privcore import find_problem
 
 LEGEND = "|I| is the absolute log-likelihood ratio of the two labels; its bits are log2 of the ratio."
 """Last paragraph of the text."""
@@ -34,11 +36,12 @@ def paragraphs(content: Mapping[str, Any]) -> list[str]:
     }
     lines = [["", *columns]]
     for row in ROWS:
-        lines.append([names[row], *(_reading(readings[row]) for readings in columns.values())])
+        largest = find_problem(PROBLEMS[row]).largest
+        lines.append([names[row], *(_reading(readings[row], largest) for readings in columns.values())])
         if row == "log_ratio":
             bits = [_reading(_in_bits(readings[row])) for readings in columns.values()]
             lines.append([f"{quantile}, bits", *bits])
-    blind = _reading(content["blind_accuracy"])
+    blind = _reading(content["blind_accuracy"], find_problem(PROBLEMS["accuracy"]).largest)
     parts = [
         f"prior {exactly(content['prior'])}; a blind guess is right with probability {blind}",
         _aligned(lines),
@@ -69,23 +72,26 @@ def _none(equal: Mapping[str, float]) -> str:
     return f"none{'' if equal['lower'] > MOST_BAG_SIZE else ' found'} up to {MOST_BAG_SIZE}"
 
 
-def _reading(reading: Mapping[str, float]) -> str:
-    """Return an exact value, or the value with its ends."""
+def _reading(reading: Mapping[str, float], largest: float = math.inf) -> str:
+    """Return an exact value, or the value with its ends; `largest` is the largest possible value."""
     low, high = rounded_down(reading["lower"]), rounded_up(reading["upper"])
     close = reading["upper"] == reading["lower"] or (
         math.isfinite(reading["upper"]) and reading["upper"] - reading["lower"] <= 1e-6 * reading["upper"]
     )
     sure = reading["confidence"] == 1.0
+    certain = _certain(reading, largest)
     if close:
-        doubt = "" if sure else f" [{100.0 * reading['confidence']:.4g} %{_certain(reading)}]"
+        doubt = "" if sure else f" [{100.0 * reading['confidence']:.4g} %{certain}]"
         return f"{reading['value']:.6g}{doubt}"
-    doubt = "" if sure else f", {100.0 * reading['confidence']:.4g} %{_certain(reading)}"
+    doubt = "" if sure else f", {100.0 * reading['confidence']:.4g} %{certain}"
     return f"{reading['value']:.4g} [{low}, {high}{doubt}]"
 
 
-def _certain(reading: Mapping[str, float]) -> str:
-    """Return the ends that are proved, for a reading with a confidence."""
+def _certain(reading: Mapping[str, float], largest: float) -> str:
+    """Return the ends that are proved, for a reading with a confidence; "" if nothing is proved."""
     if "certain_upper" not in reading:
+        return ""
+    if reading["certain_lower"] <= 0.0 and reading["certain_upper"] >= largest:
         return ""
     ends = rounded_down(reading["certain_lower"], 4), rounded_up(reading["certain_upper"], 4)
     return f"; certain {ends[0]} to {ends[1]}"

@@ -11,6 +11,12 @@ from flows.cli.options import Json
 from flows.printing import as_json, exactly, rounded_down, rounded_up, say, show
 from flows.spec.words import RELATIONS, checked, number, relation_between_records
 from privcore import DomainError, ExitCode
+from privcore.params import DELTA_MEANING
+
+_CLAIM = (
+    "Expected --adjacency and --delta with --epsilon: at the same epsilon, add-remove allows up to twice the "
+    "advantage of replace-one, and --delta 0 is pure differential privacy."
+)
 
 
 def membership(  # noqa: PLR0913  the options of a command are its arguments
@@ -30,14 +36,14 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
         str | None, typer.Option(metavar="NUMBER", help="Epsilon of the private learner.")
     ] = None,
     delta: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Failure probability delta of the private learner.")
-    ] = "0",
+        str | None, typer.Option(metavar="NUMBER", help=f"{DELTA_MEANING}; 0 is pure differential privacy.")
+    ] = None,
     adjacency: Annotated[
         str | None,
         typer.Option(
             metavar="WORD",
-            help="Neighbouring relation of --epsilon: add-remove (default, since it gives the larger "
-            "advantage) or replace-one.",
+            help="Neighbouring relation of --epsilon, which needs it: add-remove or replace-one. At the same "
+            "epsilon, add-remove allows up to twice the advantage.",
             autocompletion=completion.words(*RELATIONS),
         ),
     ] = None,
@@ -79,12 +85,14 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
     stated = neighbours if adjacency is None else adjacency
     privacy = None
     if epsilon is not None:
+        if stated is None or delta is None:
+            raise DomainError(_CLAIM)
         privacy = (
             float(checked("membership-private-advantage", "claimed_epsilon", epsilon)),
             float(checked("membership-private-advantage", "claimed_delta", delta)),
-            relation_between_records("add-remove" if stated is None else stated),
+            relation_between_records(stated),
         )
-    elif delta != "0" or stated is not None:
+    elif delta is not None or stated is not None:
         raise DomainError("Expected --delta and --adjacency with --epsilon only.")
     trials = None
     if attack is not None:
@@ -137,10 +145,17 @@ def _show(content: Mapping[str, Any]) -> None:
         say(f"the attack exceeds the upper bounds: a given fact is false of this learner{sure_of}")
         return
     doubt = "" if content["confidence"] == 1.0 else f" with confidence {sure(content['confidence'])}"
+    weight = (
+        "" if content["member_weight"] == 1.0 else f", a member counts {exactly(content['member_weight'])}"
+    )
+    say(f"tested records: a share of {exactly(content['nonmember_share'])} are non-members{weight}")
+    certain = content.get("certain")
+    if certain and (certain["advantage"]["lower"], certain["advantage"]["upper"]) == (0.0, 1.0):
+        certain = None  # nothing is proved without the data
     for name in ("advantage", "security", "accuracy"):
         text = f"{name:9} in {_ends(content, name)}{doubt}{_given(content)}"
-        if "certain" in content:
-            text += f"; certain {_ends(content['certain'], name)}{_given(content['certain'])}"
+        if certain:
+            text += f"; certain {_ends(certain, name)}{_given(certain)}"
         say(text)
 
 

@@ -6,6 +6,7 @@ import typer
 
 from flows.answers.samplers import SAMPLING
 from flows.cli import completion
+from privcore.params import DELTA_MEANING
 
 Sigma = Annotated[
     str | None,
@@ -14,7 +15,7 @@ Sigma = Annotated[
     ),
 ]
 Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of steps in one epoch.")]
-Delta = Annotated[str | None, typer.Option(metavar="NUMBER", help="Failure probability delta, in (0, 1).")]
+Delta = Annotated[str | None, typer.Option(metavar="NUMBER", help=f"{DELTA_MEANING}; in (0, 1).")]
 Participations = Annotated[
     str | None,
     typer.Option(metavar="NUMBER", help="Number of steps of an epoch that use an example; default: 1."),

@@ -1,6 +1,7 @@
 """Parameters of audits, each declared once, as in `params`."""
 
 from privcore.parameter import Choice, Integer, Real
+from privcore.params import DELTA_MEANING
 
 CANARIES = Integer(
     name="canaries",
@@ -55,7 +56,7 @@ AUDIT_DELTA = Real(
     upper=1.0,
     upper_open=True,
     typical=(1e-10, 1e-8, 1e-6, 1e-4, 1e-2),
-    meaning="Delta of (epsilon, delta)-differential privacy; 0 means pure differential privacy",
+    meaning=f"{DELTA_MEANING}; 0 means pure differential privacy",
 )
 PROFILE_POINTS = Integer(
     name="profile_points",

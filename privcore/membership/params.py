@@ -6,6 +6,7 @@ Parameters of experiments only are in `experiments/params.py`.
 from privcore.distributions.record_notation import canonical_law, law_assumption
 from privcore.distributions.sample import canonical_sample
 from privcore.parameter import Choice, Integer, Real, Text
+from privcore.params import DELTA_MEANING
 
 RECORDS = Integer(
     name="records",
@@ -51,7 +52,7 @@ CLAIMED_DELTA = Real(
     lower=0.0,
     upper=1.0,
     typical=(0.0, 1e-6, 0.05),
-    meaning="Delta claimed for a mechanism; 0 means pure differential privacy",
+    meaning=f"{DELTA_MEANING}; 0 claims pure differential privacy",
 )
 NEIGHBOURS = Choice(
     name="neighbours",

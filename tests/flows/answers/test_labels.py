@@ -176,6 +176,24 @@ def test_a_simulated_quantity_stands_beside_what_is_proved(capsys: pytest.Captur
     assert "; certain " in capsys.readouterr().out
 
 
+def test_ends_that_prove_nothing_are_not_printed() -> None:
+    reading = {"lower": 0.2, "upper": 0.3, "value": 0.25, "confidence": 0.999, "certain_lower": 0.0}
+    content = {
+        "prior": "uniform",
+        "mechanism": "llp",
+        "label_epsilon": math.inf,
+        "level": 0.98,
+        "assumed": "",
+        "bag_size": 8,
+        "blind_accuracy": reading | {"certain_upper": 1.0},
+    }
+    largest = {"advantage": 0.5, "accuracy": 1.0, "log_ratio": math.inf, "infinite": 1.0}
+    nothing = content | {"bags": {row: reading | {"certain_upper": most} for row, most in largest.items()}}
+    assert "certain 0" not in "".join(paragraphs(nothing))
+    some = content | {"bags": {row: reading | {"certain_upper": 0.4} for row in largest}}
+    assert "\n".join(paragraphs(some)).count("; certain 0 to 0.4") == 4
+
+
 def test_all_simulations_of_a_search_for_a_bag_size_hold_together_with_its_confidence() -> None:
     comparison = LabelComparison(prior="uniform")
     found = equal_bag_size(comparison, "log_ratio", 0.5)

@@ -13,6 +13,8 @@ from flows.answers.membership import AccuracyWeights, Known, sandwich
 from flows.cli.app import run
 from privcore import DomainError, find_problem
 
+PRIVATE = ("--epsilon", "1", "--delta", "0", "--adjacency", "add-remove")
+
 
 def content(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> dict[str, Any]:
     assert run(["membership", *map(str, words), "--json"]) == code
@@ -22,7 +24,7 @@ def content(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -
 
 def test_the_bracket_is_between_the_attack_and_the_least_limit(capsys: pytest.CaptureFixture[str]) -> None:
     shown = content(
-        capsys, "--law", "uniform(10)", "--records", 100, "--epsilon", 1, "--attack", 350, 1000, 250, 1000
+        capsys, "--law", "uniform(10)", "--records", 100, *PRIVATE, "--attack", 350, 1000, 250, 1000
     )
     assert [row["problem"] for row in shown["bounds"]] == [
         "membership-attack-advantage",
@@ -65,9 +67,9 @@ def test_a_proof_needs_no_confidence(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_an_attack_beyond_the_limits_ends_with_1_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["membership", "--attack", "80", "100", "5", "100", "--epsilon", "1"]) == 1
+    assert run(["membership", "--attack", "80", "100", "5", "100", *PRIVATE]) == 1
     assert "the attack exceeds the upper bounds" in capsys.readouterr().out
-    shown = content(capsys, "--attack", 80, 100, 5, 100, "--epsilon", 1, code=1)
+    shown = content(capsys, "--attack", 80, 100, 5, 100, *PRIVATE, code=1)
     assert shown["consistent"] is False
     assert "advantage" not in shown
 
@@ -100,7 +102,7 @@ def test_the_law_of_a_file_is_proved_for_its_values_alone_and_leads_to_the_sampl
     assert printed.splitlines()[-1].endswith(", for the values of the file alone")
     row = content(capsys, *words[1:])["bounds"][0]
     assert row["kind"] == "proved for the values of the file alone"
-    assert run([*words, "--epsilon", "0.001"]) == 0
+    assert run([*words, "--epsilon", "0.001", *PRIVATE[2:]]) == 0
     assert "alone" not in capsys.readouterr().out.splitlines()[-1], "the guarantee alone gives the bracket"
     assert "do not exist" in row["assumed"]
     for command in (["ask"], ["ask", "--json"], ["lookup", "--compute"], ["lookup", "--compute", "--json"]):
@@ -129,13 +131,22 @@ def test_a_law_that_is_written_out_assumes_nothing(capsys: pytest.CaptureFixture
         (("--law", "uniform(3)", "--records", "9", "--member-weight", "0"), "Expected member_weight in"),
         (("--law", "uniform(3)", "--records", "9", "--nonmember-share", "1"), "Expected nonmember_share in"),
         (("--law", "column(none.csv,city)", "--records", "9"), "Expected a file"),
+        (
+            ("--epsilon", "1"),
+            "Expected --adjacency and --delta with --epsilon: at the same epsilon, add-remove",
+        ),
+        (("--epsilon", "1", "--delta", "0"), "Expected --adjacency and --delta with --epsilon"),
+        (("--epsilon", "1", "--adjacency", "add-remove"), "Expected --adjacency and --delta with --epsilon"),
         (("--delta", "0.1", "--bits", "1", "--records", "9"), "Expected --delta and --adjacency with"),
         (("--adjacency", "add-remove", "--bits", "1"), "Expected --delta and --adjacency with"),
         (
-            ("--epsilon", "1", "--neighbours", "cousins"),
+            ("--epsilon", "1", "--delta", "0", "--neighbours", "cousins"),
             "Expected adjacency in {add-remove, replace-one} (add-remove: one record is added or removed;",
         ),
-        (("--epsilon", "1", "--adjacency", ""), "Expected adjacency in {add-remove, replace-one}"),
+        (
+            ("--epsilon", "1", "--delta", "0", "--adjacency", ""),
+            "Expected adjacency in {add-remove, replace-one}",
+        ),
         (
             ("--epsilon", "1", "--adjacency", "add-remove", "--neighbours", "add-remove"),
             "Expected --adjacency or its former name --neighbours, got both.",
@@ -157,11 +168,11 @@ def test_misuse_is_one_sentence_and_code_2(
     assert captured.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [(), ("--adjacency", "add-remove"), ("--neighbours", "add-remove")])
-def test_an_epsilon_is_for_adding_or_removing_a_record_as_in_other_commands(
+@pytest.mark.parametrize("words", [("--adjacency", "add-remove"), ("--neighbours", "add-remove")])
+def test_an_epsilon_may_be_for_adding_or_removing_a_record(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
-    shown = content(capsys, "--epsilon", 1, *words)
+    shown = content(capsys, "--epsilon", 1, "--delta", 0, *words)
     assert shown["bounds"][0]["fields"]["neighbours"] == "add-remove"
     assert shown["advantage"]["upper"] == pytest.approx(math.tanh(0.5), rel=1e-12)
 
@@ -171,23 +182,36 @@ def test_an_epsilon_is_for_adding_or_removing_a_record_as_in_other_commands(
 def test_replacing_a_record_has_two_names_in_both_options(
     capsys: pytest.CaptureFixture[str], option: str, word: str
 ) -> None:
-    shown = content(capsys, "--epsilon", 1, option, word)
+    shown = content(capsys, "--epsilon", 1, "--delta", 0, option, word)
     assert shown["bounds"][0]["fields"]["neighbours"] == "substitution"
     assert shown["advantage"]["upper"] == pytest.approx(math.tanh(0.25), rel=1e-12)
 
 
-def test_the_default_relation_never_gives_the_smaller_bound() -> None:
+def test_adding_or_removing_gives_at_most_twice_the_bound_of_replacing_and_never_less() -> None:
     kind, draw = find_problem("membership-private-advantage"), random.Random(3)
     for _ in range(60):
         fields = {
             "claimed_epsilon": draw.choice([0.0, 10 ** draw.uniform(-3, 1.3)]),
             "claimed_delta": draw.choice([0.0, 1.0, 10 ** draw.uniform(-9, 0)]),
-            "odds": 10 ** draw.uniform(-2, 2),
+            "odds": draw.choice([1.0, 10 ** draw.uniform(-2, 2)]),
         }
         replaced, added = (
             ask(kind.from_fields({**fields, "neighbours": word})) for word in ("substitution", "add-remove")
         )
         assert replaced.upper <= added.upper * (1.0 + 1e-12), fields
+        if fields["claimed_delta"] == 0.0 and fields["odds"] == 1.0:
+            assert replaced.upper >= 0.5 * added.upper, fields
+
+
+def test_ends_that_prove_nothing_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    attack = ["membership", "--attack", "620", "1000", "40", "1000", "--nonmember-share", "0.9"]
+    assert run([*attack, "--member-weight", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "with confidence 0.95" in printed
+    assert "certain" not in printed
+    assert "tested records: a share of 0.9 are non-members, a member counts 2" in printed
+    assert run(["membership", "--attack", "560", "1000", "480", "1000", *PRIVATE]) == 0
+    assert "; certain [0, 0.46211" in capsys.readouterr().out
 
 
 def test_nothing_known_is_refused_in_python_too() -> None:

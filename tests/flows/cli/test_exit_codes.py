@@ -78,7 +78,23 @@ def test_help_and_documentation_list_the_codes(repository: Path) -> None:
     ("arguments", "code"),
     [
         (["ask", "unamplified-epsilon", "sigma=1", "delta=1e-5"], ExitCode.DONE),
-        (["membership", "--epsilon", "0.01", "--attack", "1000", "1000", "0", "1000"], ExitCode.FAILED),
+        (
+            [
+                "membership",
+                "--epsilon",
+                "0.01",
+                "--delta",
+                "0",
+                "--adjacency",
+                "add-remove",
+                "--attack",
+                "1000",
+                "1000",
+                "0",
+                "1000",
+            ],
+            ExitCode.FAILED,
+        ),
         (["frobnicate"], ExitCode.MISUSE),
         (["lookup", "unamplified-epsilon", "sigma=1", "delta=1e-5"], ExitCode.UNCOVERED),
         (
