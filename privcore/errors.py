@@ -1,6 +1,7 @@
 """Errors raised on misuse; a numerical failure raises nothing and becomes a status of the answer."""
 
 import difflib
+from collections.abc import Sequence
 from enum import IntEnum
 
 LONGEST_LIST = 800
@@ -36,6 +37,18 @@ class PrivsweepError(Exception):
 
 class DomainError(PrivsweepError, ValueError):
     """A parameter is outside its declared domain, or the values of several parameters contradict."""
+
+
+class ChoiceError(DomainError):
+    """A choice is missing or does not exist; the text ends with one line for each choice."""
+
+    def __init__(self, sentence: str, choices: Sequence[str]) -> None:
+        super().__init__(sentence, choices)
+
+    def __str__(self) -> str:
+        """Return the sentence and the choices, in lines."""
+        sentence, choices = self.args
+        return "\n  ".join([sentence, *choices])
 
 
 class LimitError(PrivsweepError):

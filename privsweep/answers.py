@@ -26,7 +26,7 @@ def epsilon(  # noqa: PLR0913  the parameters of a training run
     *,
     sigma: Number,
     delta: Number,
-    sampling: str = "allocation",
+    sampling: str | None = None,
     steps: int | None = None,
     epochs: int | None = None,
     participations: int | None = None,
@@ -49,8 +49,8 @@ def epsilon(  # noqa: PLR0913  the parameters of a training run
         sigma: Noise multiplier: standard deviation of the noise divided by the clipping norm, in every step.
         delta: Delta of (epsilon, delta)-differential privacy: P[M(D) in S] <= e^epsilon P[M(D') in S] + delta
             for all events S; in (0, 1).
-        sampling: Choice of examples: `allocation`, `poisson`, `shuffling`, `balls-in-bins`, `fixed-size`,
-            `with-replacement`, `truncated-poisson` or `none`.
+        sampling: Loader of the training code, required: `shuffling`, `poisson`, `with-replacement`,
+            `fixed-size`, `balls-in-bins`, `allocation`, `truncated-poisson` or `none`.
         steps: Steps of one epoch; or give `examples` and `batch_size`, which are rounded to the safe side.
         epochs: Number of epochs; 1 by default.
         participations: Steps of an epoch that use an example; 1 by default.
@@ -95,7 +95,7 @@ def noise(  # noqa: PLR0913  the parameters of a training run
     *,
     epsilon: Number,
     delta: Number,
-    sampling: str = "allocation",
+    sampling: str | None = None,
     steps: int | None = None,
     epochs: int | None = None,
     participations: int | None = None,

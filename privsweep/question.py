@@ -9,12 +9,12 @@ from privcore import DomainError, Problem
 
 
 def question(
-    sampling: str, options: Mapping[str, object], examples: int | None, batch_size: float | None
+    sampling: str | None, options: Mapping[str, object], examples: int | None, batch_size: float | None
 ) -> tuple[type[Problem], dict[str, Any], list[str]]:
     """Return the problem about a training run, its fields, and notes about the way it was read.
 
     Args:
-        sampling: The sampler.
+        sampling: The sampler; None if it was not given.
         options: Fields of the problem; None where not given.
         examples: Number of training examples.
         batch_size: Average number of examples in a step.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS, ask
-from flows.answers.samplers import completed, kind_of, problem_of, with_sizes
+from flows.answers.samplers import checked, completed, kind_of, problem_of, with_sizes
 from flows.printing import exactly
 from flows.spec.words import SYNONYMS, number
 from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
@@ -95,7 +95,7 @@ def _echo(value: Any) -> Any:
 
 
 def training_question(
-    sampling: str,
+    sampling: str | None,
     options: Mapping[str, str | None],
     *,
     examples: str | None = None,
@@ -104,7 +104,7 @@ def training_question(
     """Build the problem about a training run from options of the command line.
 
     Args:
-        sampling: One of `SAMPLING`.
+        sampling: One of `SAMPLING`; None if it was not given.
         options: Text of every field of the problem that has an option; None if it was not given.
         examples: Size of the training set; with a batch size, it gives the number of steps.
         batch_size: Examples in a batch.
@@ -115,6 +115,7 @@ def training_question(
     Raises:
         PrivsweepError: Options contradict one another or do not belong to this sampling.
     """
+    sampling = checked(sampling)
     kind = problem_of(sampling)
     fields = {name: number(text) for name, text in options.items() if text is not None}
     for name in fields:

@@ -40,7 +40,7 @@ def relation_of(kind: type[Problem], word: str) -> str:
 
 
 def one_phase(
-    sampling: str, options: Mapping[str, str | None], *, examples: str | None, batch_size: str | None
+    sampling: str | None, options: Mapping[str, str | None], *, examples: str | None, batch_size: str | None
 ) -> tuple[str, str, list[str]]:
     """Return the text of a run of one phase, its adjacency, and notes about it, one sentence each.
 

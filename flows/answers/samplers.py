@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from flows.answers.loaders import sampling_error
 from privcore import DomainError, Problem, find_problem
 from privcore.training import MORE_STEPS, TrainingRun, with_steps
 
@@ -31,15 +32,24 @@ RELATION = (
 )
 
 
+def checked(sampling: str | None) -> str:
+    """Return the word of a scheme.
+
+    Raises:
+        ChoiceError: The word is missing, or there is no such scheme.
+    """
+    if sampling not in SAMPLING:
+        raise sampling_error(sampling)
+    return sampling
+
+
 def problem_of(sampling: str) -> type[Problem]:
     """Return the kind of problem about epsilon of a scheme.
 
     Raises:
-        DomainError: The scheme is unknown.
+        ChoiceError: As `checked`.
     """
-    if sampling not in SAMPLING:
-        raise DomainError(f"Expected sampling in {{{', '.join(SAMPLING)}}}, got sampling={sampling!r}.")
-    return find_problem(SAMPLING[sampling])
+    return find_problem(SAMPLING[checked(sampling)])
 
 
 def kind_of(sampling: str, fields: Mapping[str, Any]) -> tuple[type[Problem], dict[str, Any]]:

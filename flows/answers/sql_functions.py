@@ -9,7 +9,8 @@ from typing import Any
 
 from flows.answers.ask import LIMIT_SECONDS
 from flows.answers.held import any_held, held
-from flows.answers.samplers import completed, problem_of
+from flows.answers.loaders import LOADERS
+from flows.answers.samplers import SAMPLING, completed, problem_of
 from flows.answers.sourced import TIGHT, Sourced, computed
 from flows.answers.tightened import tightened
 from privcore import DomainError, LimitError, Problem
@@ -124,9 +125,12 @@ def question(row: Mapping[str, Any]) -> Problem:
         PrivsweepError: Arguments are missing, contradict one another, or are outside their domains.
 
     Example:
-        >>> question({"sigma": 1.0, "steps": 100.0, "delta": 1e-5, "sampling": None}).name
-        'allocation-epsilon'
+        >>> question({"sigma": 1.0, "steps": None, "delta": 1e-5, "sampling": "none"}).name
+        'unamplified-epsilon'
     """
     given = {name: value for name, value in row.items() if value is not None}
-    sampling = given.pop("sampling", "allocation")
+    sampling = given.pop("sampling", None)
+    if sampling not in SAMPLING:
+        loaders = ", ".join(f"'{word}' ({code})" for word, code in LOADERS.items())
+        raise DomainError(f"Expected sampling, since epsilon depends on the loader: {loaders}.")
     return from_sizes(problem_of(sampling), completed(sampling, given))

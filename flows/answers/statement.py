@@ -81,17 +81,13 @@ def checked_format(word: str) -> str:
     return word
 
 
-def statement(
-    answer: Sourced, *, declared: bool, limit_seconds: float, aside: Aside | None = None
-) -> Statement:
+def statement(answer: Sourced, *, limit_seconds: float) -> Statement:
     """Return the statement about an answer.
 
     Args:
         answer: The answer to a problem about epsilon at a delta, with a neighbouring relation.
-        declared: Whether the user declared the sampling.
         limit_seconds: Estimated time above which no method is started for a further number; with 0, the
             statement has only the numbers of the answer.
-        aside: Answers for other samplers, if the sampling was not declared.
 
     Raises:
         DomainError: No upper end is proved, or the problem has another quantity.
@@ -108,9 +104,6 @@ def statement(
     least = f"; for the worst data sets it is not less than {lower}" if bracket.lower_by else ""
     guarantee = f"({upper}, {delta})-differential privacy"
     mechanism = f"{meaning_of(type(problem))} Parameters: {listed(fields)}."
-    if not declared:
-        others = f"; {aside.content['comparison']}" if aside else ""
-        mechanism += f" The sampling was not declared: the answer is for random allocation{others}."
     tests = membership_tests(problem, limit_seconds) if limit_seconds > 0.0 else None
     single = epsilon_of_one(problem, limit_seconds) if limit_seconds > 0.0 else None
     alone = "" if single is None else f" For one example alone, epsilon is at most {rounded_up(single)}."
@@ -143,7 +136,7 @@ def statement(
             "upper_proof": proofs["upper"],
             "mechanism": meaning_of(type(problem)),
             "parameters": fields,
-            "sampler_declared": declared,
+            "sampler_declared": True,
             "assumed": list(ASSUMED),
             "trust_model": "central",
             "not_covered": list(EXCLUDED),

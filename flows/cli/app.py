@@ -199,28 +199,34 @@ def run(arguments: Sequence[str]) -> int:
 def _explain(error: BaseException) -> tuple[int, str]:
     """Return exit code and sentence of an expected error; raise any other error again."""
     from privcore import ExitCode, PrivsweepError
-    from privcore.errors import interrupted
+    from privcore.errors import ChoiceError, interrupted
 
     match error:
-        case PrivsweepError():
+        case ChoiceError():
             return error.exit_code, str(error)
+        case PrivsweepError():
+            return error.exit_code, " ".join(str(error).split())
         case TyperException():
-            return ExitCode.MISUSE, error.format_message()
+            return ExitCode.MISUSE, " ".join(error.format_message().split())
         case KeyboardInterrupt():
             return ExitCode.INTERRUPTED, "Interrupted."
         case OSError(strerror=str() as what):
-            return ExitCode.MISUSE, f"{error.filename}: {what}." if error.filename else f"{what}."
+            told = f"{error.filename}: {what}." if error.filename else f"{what}."
+            return ExitCode.MISUSE, " ".join(told.split())
     if _Interrupts.came or (isinstance(error, SystemError) and interrupted(error)):
         return ExitCode.INTERRUPTED, "Interrupted."
     raise error
 
 
 def _fail(sentence: str, code: int) -> int:
-    """Print one sentence to standard error; return the code."""
+    """Print one sentence to standard error, and the choices that follow it; return the code."""
     if sentence:
-        from flows.printing import note, printable
+        from flows.printing import note, printable, say
 
-        note(printable(" ".join(sentence.split())))
+        first, *choices = sentence.splitlines()
+        note(printable(first))
+        for choice in choices:
+            say(printable(choice), file=sys.stderr)
     return code
 
 

@@ -27,7 +27,7 @@ from flows.cli.training_options import (
     Participations,
     Probability,
     Redraw,
-    SamplingIfGiven,
+    Sampling,
     Steps,
 )
 from flows.printing import note
@@ -45,7 +45,7 @@ def noise(  # noqa: PLR0913
     participations: Participations = None,
     epochs: Epochs = None,
     adjacency: Adjacency = None,
-    sampling: SamplingIfGiven = None,
+    sampling: Sampling = None,
     sampling_probability: Probability = None,
     redraw: Redraw = None,
     largest_batch: LargestBatch = None,

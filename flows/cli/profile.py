@@ -35,7 +35,7 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
     participations: Participations = None,
     epochs: Epochs = None,
     adjacency: Adjacency = None,
-    sampling: Sampling = "allocation",
+    sampling: Sampling = None,
     sampling_probability: Probability = None,
     redraw: Redraw = None,
     largest_batch: LargestBatch = None,

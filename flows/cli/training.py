@@ -30,7 +30,7 @@ from flows.cli.training_options import (
     Probability,
     Redraw,
     RunFile,
-    SamplingIfGiven,
+    Sampling,
     Sigma,
     StatementFormat,
     Steps,
@@ -50,7 +50,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     participations: Participations = None,
     epochs: Epochs = None,
     adjacency: Adjacency = None,
-    sampling: SamplingIfGiven = None,
+    sampling: Sampling = None,
     sampling_probability: Probability = None,
     redraw: Redraw = None,
     largest_batch: LargestBatch = None,
@@ -69,39 +69,28 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     """Bound epsilon of one training run from below and from above.
 
     The answer comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
-    otherwise it is computed now. Without --sampling, the answer is for random allocation, and epsilon with
-    Poisson sampling and with shuffled batches follows.
+    otherwise it is computed now.
     """
     from flows.answers.explain import explained
     from flows.answers.held import held
-    from flows.answers.other_samplers import LIMIT_SECONDS as SHORT
-    from flows.answers.other_samplers import other_samplers
     from flows.answers.show import Aside, print_answer
-    from flows.answers.sourced import Sourced, computed
+    from flows.answers.sourced import computed
     from flows.answers.statement import checked_format
     from flows.answers.statement import statement as statement_about
     from flows.cli.uncovered import uncovered
 
-    def answered(question: Problem) -> Sourced:
-        if found := held(opened, question, any_width=False):
-            return found
-        return computed(question, limit_seconds=min(limit_seconds, SHORT))
-
     statement = None if statement is None else checked_format(statement)
-    given = {
-        "sigma": sigma,
-        "steps": steps,
-        "delta": delta,
-        "participations": participations,
-        "epochs": epochs,
-        "adjacency": adjacency,
-    }
     kind, fields = question(
         sampling,
         examples,
         batch_size,
         run=run,
-        **given,
+        sigma=sigma,
+        steps=steps,
+        delta=delta,
+        participations=participations,
+        epochs=epochs,
+        adjacency=adjacency,
         sampling_probability=sampling_probability,
         redraw=redraw,
         largest_batch=largest_batch,
@@ -116,17 +105,8 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
         else:
             with waiting(f"computing {problem.name}"):
                 answer = computed(problem, methods, limit_seconds=limit_seconds)
-        if sampling is None and run is None and not (method or stored_only) and answer.ok:
-            with waiting("computing other samplers"):
-                others = other_samplers(given, answered, examples=examples, batch_size=batch_size)
-                asides.append(others.aside())
         if statement is not None and answer.ok:
-            made = statement_about(
-                answer,
-                declared=sampling is not None or run is not None,
-                limit_seconds=0.0 if stored_only else limit_seconds,
-                aside=asides[0] if asides else None,
-            )
+            made = statement_about(answer, limit_seconds=0.0 if stored_only else limit_seconds)
             if not json:
                 return say(made.text(statement))
             asides.append(made.aside(statement))
@@ -176,7 +156,6 @@ def question(
     """Build the problem from the options and print its notes to standard error."""
     if run is not None:
         return _phases(run, options | {"examples": examples, "batch_size": batch_size})
-    sampling = "allocation" if sampling is None else sampling
     kind, fields, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
     note(*notes)
     return kind, fields

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from flows.answers.samplers import SAMPLING
+from flows.answers.loaders import LOADERS, UNKNOWN
 from flows.cli import completion
 from privcore.params import DELTA_MEANING
 
@@ -29,14 +29,15 @@ Adjacency = Annotated[
         autocompletion=completion.words("add-remove", "zero-out", "replace-one", "add", "remove"),
     ),
 ]
-_SAMPLING = typer.Option(
-    metavar="WORD",
-    help="Choice of examples: allocation (default), poisson, shuffling, balls-in-bins, fixed-size, "
-    "with-replacement, truncated-poisson or none.",
-    autocompletion=completion.words(*SAMPLING),
-)
-Sampling = Annotated[str, _SAMPLING]
-SamplingIfGiven = Annotated[str | None, _SAMPLING]
+Sampling = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="Loader of the training code: shuffling, poisson, with-replacement, fixed-size, balls-in-bins, "
+        "allocation, truncated-poisson, none, or unknown for all of them.",
+        autocompletion=completion.words(*LOADERS, UNKNOWN),
+    ),
+]
 Probability = Annotated[
     str | None,
     typer.Option(

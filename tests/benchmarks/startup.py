@@ -22,7 +22,7 @@ problem = "allocation-epsilon"
 methods = ["allocation.certified"]
 product = {sigma = {geometric = [0.5, 4, 30]}, steps = [1000, 10000], delta = [1e-8, 1e-5]}
 """
-QUESTION = ["epsilon", "--steps", "10000", "--delta", "1e-8", "--sigma"]
+QUESTION = ["epsilon", "--sampling", "allocation", "--steps", "10000", "--delta", "1e-8", "--sigma"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -180,7 +180,7 @@ def test_a_delta_that_is_not_below_one_over_the_examples_is_told(delta: str, war
 @pytest.mark.parametrize(
     ("sampling", "options", "sizes", "sentence"),
     [
-        ("shuffle", {}, {}, "Expected sampling in {allocation, poisson, shuffling, balls-in-bins, "),
+        ("shuffle", {}, {}, "Expected --sampling with one of these words, got 'shuffle':"),
         ("poisson", {"participations": "2"}, {}, "Expected no participations with sampling poisson"),
         ("allocation", {"sampling_probability": "0.1"}, {}, "Expected no sampling_probability with"),
         ("allocation", {}, {"batch_size": "10"}, "Expected examples together with batch_size, got"),

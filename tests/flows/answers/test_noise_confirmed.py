@@ -109,8 +109,8 @@ def drawn_runs(count: int) -> list[Any]:
         scheme = {
             0: ("--sampling", "poisson", "--sampling-probability", f"{10 ** draw.uniform(-4, -0.5):.3g}"),
             1: ("--sampling", "none"),
-            2: (),
-            3: ("--participations", "2"),
+            2: ("--sampling", "allocation"),
+            3: ("--sampling", "allocation", "--participations", "2"),
         }[k % 4]
         target = f"{10 ** draw.uniform(-1, 1):.3g}"
         length = () if k % 4 == 1 else ("--steps", steps)
@@ -143,7 +143,8 @@ def test_epsilon_is_at_most_the_target_where_a_store_answers(command: Command, t
     method = find("allocation.certified").from_knobs({"tolerance": 1e-3})
     fields = [{"sigma": round(0.633 + 0.0008 * k, 4), "steps": 1000, "delta": 1e-5} for k in range(12)]
     points = [Point(problem=kind.from_fields(each), method=method) for each in fields]
-    options = ("--steps", 1000, "--delta", 1e-5, "--store", store_of(tmp_path / "store", points), "--json")
+    store = store_of(tmp_path / "store", points)
+    options = ("--sampling", "allocation", "--steps", 1000, "--delta", 1e-5, "--store", store, "--json")
     assert command("noise", "--epsilon", 1, *options) == 0
     sigma = command.json["sigma"]
     assert command("epsilon", "--sigma", sigma, *options) == 0
@@ -152,7 +153,8 @@ def test_epsilon_is_at_most_the_target_where_a_store_answers(command: Command, t
 
 
 def test_the_smaller_noise_that_narrower_brackets_allow_is_printed(command: Command, tmp_path: Path) -> None:
-    options = ("--epsilon", 1, "--steps", 1000, "--delta", 1e-5, "--store", tmp_path / "none")
+    options = ("--epsilon", 1, "--sampling", "allocation", "--steps", 1000, "--delta", 1e-5)
+    options = (*options, "--store", tmp_path / "none")
     assert command("noise", *options) == 0
     text = command.out
     assert command("noise", *options, "--json") == 0

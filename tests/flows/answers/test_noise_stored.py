@@ -21,7 +21,7 @@ def imported_at(root: Path, *, lower: float, upper: float) -> str:
     return imported(root, claimed("allocation-epsilon", "allocation.certified", ends, **fields)).version
 
 
-ASKED = ("noise", "--epsilon", 2, "--steps", 100, "--delta", 1e-6, "--store")
+ASKED = ("noise", "--epsilon", 2, "--sampling", "allocation", "--steps", 100, "--delta", 1e-6, "--store")
 
 
 def test_an_imported_end_is_never_printed_as_computed(command: Command, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ SAMPLED = "poisson(sigma=1,sampling_probability=0.02,steps=100)"
 SHUFFLED = "shuffling(sigma=3,steps=100,epochs=2,redraw=each-epoch)"
 CUT = "truncated-poisson(sigma=1,sampling_probability=0.05,examples=1000,largest_batch=70,steps=10)"
 RUN = ("--run", PUBLIC, "--adjacency", "add-remove")
+KNOWN = ("--sampling", "allocation")
 MU = 1.0
 """Distance of the means in the run `PUBLIC`."""
 
@@ -235,16 +236,15 @@ def test_a_file_of_a_run_gives_its_phases_its_relation_and_its_delta(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--sigma", "1"), "Expected steps for"),
-        (("--sigma", "-1", "--steps", "3"), "Expected sigma in"),
+        ((*KNOWN, "--sigma", "1"), "Expected steps for"),
+        ((*KNOWN, "--sigma", "-1", "--steps", "3"), "Expected sigma in"),
         ((*RUN, "--sigma", "1"), "Expected sigma in the phases of the run, got --sigma with --run"),
         ((*RUN, "--batch-size", "9"), "Expected batch_size in the phases of the run"),
         (("--run", PUBLIC), "Expected adjacency"),
         (("--run", "dice(sigma=1)", "--adjacency", "add"), "dice"),
         (("--run", "missing.toml"), "No such file"),
-        (("--sampling", "dice", "--sigma", "1"), "Expected sampling in"),
-        (("--sigma", "1", "--steps", "3", "--redraw", "once"), "Expected no redraw with sampling allocation"),
-        (("--sigma", "1", "--batch-size", "3"), "Expected examples together with batch_size"),
+        ((*KNOWN, "--sigma", "1", "--redraw", "once"), "Expected no redraw with sampling allocation"),
+        ((*KNOWN, "--sigma", "1", "--batch-size", "3"), "Expected examples together with batch_size"),
         (("--run", PUBLIC, "--adjacency", "near"), "Expected adjacency in"),
         (("--run", SHUFFLED, "--adjacency", "add-remove"), "Expected adjacency zero-out or replace-one"),
         ((*RUN, "--delta", "2"), "Expected delta in"),

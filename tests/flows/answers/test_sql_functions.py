@@ -8,6 +8,7 @@ import pytest
 
 from flows.answers import sourced, sql_functions
 from flows.answers.ask import ask
+from flows.answers.loaders import LOADERS
 from flows.answers.samplers import SAMPLING
 from flows.answers.sourced import Sourced
 from flows.answers.sql_functions import ARGUMENTS, CertifiedEpsilon, question
@@ -44,7 +45,8 @@ def test_every_row_gets_its_own_bracket(root: Path) -> None:
     rows = asked(
         root,
         f"from (values {values}) as t(sigma, steps, epochs) select sigma, steps, epochs, "
-        "certified_epsilon(sigma := sigma, steps := steps, epochs := epochs, delta := 1e-5) as e",
+        "certified_epsilon(sampling := 'allocation', sigma := sigma, steps := steps, epochs := epochs, "
+        "delta := 1e-5) as e",
     )
     kind = find_problem("allocation-epsilon")
     for sigma, steps, epochs in drawn:
@@ -78,7 +80,7 @@ def test_a_stored_bracket_is_used_and_a_question_is_computed_once(
 
 def test_examples_and_batch_size_replace_steps_and_rate() -> None:
     sizes = {"sigma": 1.1, "examples": 60_000.0, "batch_size": 256.0, "epochs": 10.0, "delta": 1e-5}
-    assert question(sizes).as_fields()["steps"] == 234
+    assert question({**sizes, "sampling": "allocation"}).as_fields()["steps"] == 234
     poisson = question({**sizes, "sampling": "poisson", "adjacency": None}).as_fields()
     assert (poisson["steps"], poisson["sampling_probability"]) == (235, 256 / 60_000)
 
@@ -91,16 +93,25 @@ def test_every_field_of_every_sampler_is_an_argument() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("sigma := -1, steps := 4, delta := 1e-5", "Expected sigma in [0.001, 1000000], got sigma=-1.0."),
-        ("sigma := 1, delta := 1e-5", "Expected steps for allocation-epsilon."),
-        ("sigma := 1, steps := 2.5, delta := 1e-5", "Expected steps in {1, ..., 1000000000}, got steps=2.5."),
-        ("sampling := 'dice', sigma := 1, delta := 1e-5", "Expected sampling in {allocation, poisson, "),
+        ("sigma := -1, steps := 4", "Expected sigma in [0.001, 1000000], got sigma=-1.0."),
+        ("sigma := 1", "Expected steps for allocation-epsilon."),
+        ("sigma := 1, steps := 2.5", "Expected steps in {1, ..., 1000000000}, got steps=2.5."),
     ],
 )
 def test_a_wrong_argument_is_one_sentence(root: Path, arguments: str, sentence: str) -> None:
     with pytest.raises(QueryError) as caught:
-        asked(root, f"select certified_epsilon({arguments})")
+        asked(root, f"select certified_epsilon(sampling := 'allocation', {arguments}, delta := 1e-5)")
     assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("argument", ["", "sampling := 'dice', ", "sampling := null, "])
+def test_no_sampler_is_assumed(root: Path, argument: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        asked(root, f"select certified_epsilon({argument}sigma := 1, steps := 100, delta := 1e-5)")
+    assert str(caught.value).startswith(
+        "Expected sampling, since epsilon depends on the loader: 'shuffling' ("
+    )
+    assert all(f"'{word}' ({code})" in str(caught.value) for word, code in LOADERS.items())
 
 
 def test_a_null_is_an_argument_that_was_left_out(root: Path) -> None:

@@ -28,10 +28,7 @@ PHASES = (
     "--adjacency",
     "add-remove",
 )
-CASES = [(("--sampling", name), words) for name, words in RUNS.items()] + [
-    ((), PHASES),
-    ((), RUNS["allocation"]),
-]
+CASES = [*((("--sampling", name), words) for name, words in RUNS.items()), ((), PHASES)]
 
 
 @pytest.fixture
@@ -60,7 +57,7 @@ def test_every_run_has_a_statement_with_rounded_ends_and_the_proofs(
         assert facts[f"{end}_proof"] == f"{method.name}, version {method.version} ({method.reference})"
         assert facts[f"{end}_proof"] in privsweep.out
     assert facts["parameters"] == content["fields"]
-    assert facts["sampler_declared"] is bool(sampling or words is PHASES)
+    assert facts["sampler_declared"] is True
     for told in (*facts["assumed"], *facts["not_covered"], facts["neighbours"], facts["mechanism"]):
         assert told in privsweep.out
     assert f"privsweep {version('privsweep')}" in privsweep.out
@@ -68,15 +65,6 @@ def test_every_run_has_a_statement_with_rounded_ends_and_the_proofs(
     lines = privsweep.out.splitlines()
     assert lines[:2] == ["**Differential privacy**", ""]
     assert all(re.fullmatch(r"- \*[A-Z][a-z ]+:\* .+\.", line) for line in lines[2:])
-
-
-def test_a_sampler_that_was_not_declared_is_named_with_two_others(privsweep: Command, tmp_path: Path) -> None:
-    words = ("epsilon", "--sigma", 2, "--steps", 20, "--delta", 1e-5, "--statement", "text")
-    assert privsweep(*words) == 0
-    assert "The sampling was not declared: the answer is for random allocation; with Poisson" in privsweep.out
-    stored = point("allocation-epsilon", "allocation.certified", sigma=2, steps=20, delta=1e-5)
-    assert privsweep(*words, "--store", store_of(tmp_path / "small", [stored]), "--stored-only") == 0
-    assert "The sampling was not declared: the answer is for random allocation." in privsweep.out
 
 
 @pytest.mark.parametrize(
@@ -179,4 +167,4 @@ def test_without_a_proved_upper_end_there_is_no_statement(privsweep: Command) ->
     fields = {"sigma": 2, "steps": 9, "sampling_probability": 0.1, "epsilon": 1}
     answer = computed(find_problem("poisson-delta").from_fields(fields))
     with pytest.raises(DomainError, match="Expected a problem about epsilon of a training run, got poisson"):
-        statement(answer, declared=True, limit_seconds=1.0)
+        statement(answer, limit_seconds=1.0)

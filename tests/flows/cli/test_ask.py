@@ -298,7 +298,8 @@ def test_stored_only_without_an_answer_is_exit_code_3_and_says_what_is_stored(
 
 
 def test_random_allocation_is_answered_in_one_command(privsweep: Command) -> None:
-    assert privsweep("epsilon", "--sigma", "1", "--steps", "10000", "--delta", "1e-8", "--json") == 0
+    words = ("--sampling", "allocation", "--sigma", "1", "--steps", "10000", "--delta", "1e-8")
+    assert privsweep("epsilon", *words, "--json") == 0
     content = privsweep.json
     assert content["lower"] <= 0.0606
     assert content["upper"] >= 0.0602
@@ -308,7 +309,7 @@ def test_random_allocation_is_answered_in_one_command(privsweep: Command) -> Non
 
 
 def test_examples_and_batch_size_give_the_steps_and_a_large_delta_is_told(privsweep: Command) -> None:
-    sizes = ("--examples", "60000", "--batch-size", "256")
+    sizes = ("--sampling", "allocation", "--examples", "60000", "--batch-size", "256")
     assert privsweep("epsilon", "--sigma", "1", "--delta", "1e-3", *sizes, "--json") == 0
     assert privsweep.json["fields"]["steps"] == 234
     assert "rounded down" in privsweep.err
@@ -323,7 +324,6 @@ def test_examples_and_batch_size_give_the_steps_and_a_large_delta_is_told(privsw
         (["--delta", "nan", "--sigma", "1"], "Expected delta in (0, 1), got delta=nan."),
         (["--delta", "1e-5", "--sigma", "1", "--participations", "2"], "Expected participations <= steps"),
         (["--delta", "1e-5", "--sigma", "1", "--adjacency", "replace"], "Expected adjacency in {"),
-        (["--delta", "1e-5", "--sigma", "1", "--sampling", "shuffle"], "Expected sampling in {"),
         (["--delta", "1e-5", "--sgma", "1"], "--sgma"),
     ],
 )
@@ -353,7 +353,8 @@ def test_noise_json_has_both_sides(privsweep: Command) -> None:
 
 
 def test_noise_for_random_allocation(privsweep: Command) -> None:
-    assert privsweep("noise", "--epsilon", "1", "--steps", "1000", "--delta", "1e-6", "--json") == 0
+    words = ("--sampling", "allocation", "--steps", "1000", "--delta", "1e-6")
+    assert privsweep("noise", "--epsilon", "1", *words, "--json") == 0
     assert 0.68 < privsweep.json["sigma"] < 0.71
 
 
@@ -543,7 +544,7 @@ def test_lookup_lists_the_words_that_are_stored_and_makes_no_range_of_them(
 @pytest.mark.parametrize(
     "command",
     [
-        ("epsilon", "--sigma", "1", "--steps", "9", "--delta", "1e-5", "--limit-seconds"),
+        ("epsilon", "--sampling", "allocation", "--sigma", "1", "--steps", "9", "--limit-seconds"),
         ("ask", "unamplified-epsilon", "sigma=1", "delta=1e-5", "--limit-bytes"),
         ("sql", "select 1", "--limit-seconds"),
         ("plan", "quickstart", "--max-points"),
@@ -567,8 +568,8 @@ def test_a_stream_that_the_shell_closed_changes_no_exit_code(closed: str, delta:
 
 
 def test_an_answer_that_is_none_says_why_in_json_too(privsweep: Command) -> None:
-    words = ("--sigma", "1", "--steps", "9", "--delta", "1e-5", "--limit-seconds", "0", "--json")
-    assert privsweep("epsilon", *words) == 4
+    words = ("--sampling", "allocation", "--sigma", "1", "--steps", "9", "--delta", "1e-5", "--json")
+    assert privsweep("epsilon", *words, "--limit-seconds", "0") == 4
     assert privsweep.json["status"] == "timeout"
     assert privsweep.json["detail"].startswith("Not started: allocation.certified may need ")
 

@@ -141,7 +141,7 @@ def test_the_statement_to_copy_is_that_of_the_command_line(
                 try:
                     problem = asked(kind, texts)
                     found = opened.lookup(problem)
-                    made = found and statement(from_store(problem, found), declared=True, limit_seconds=0.0)
+                    made = found and statement(from_store(problem, found), limit_seconds=0.0)
                 except DomainError as error:
                     if "upper end" not in str(error):
                         continue

@@ -120,7 +120,7 @@ def test_a_query_over_imported_rows_ends_with_a_note(
         "select upper from compare(sigma := 3, steps := 10, delta := 1e-5)",
         "select lower_method from conflicts",
         "select upper from query_table('res' || 'ults')",
-        "select (certified_epsilon(sigma := 3, steps := 10, delta := 1e-5)).lower",
+        "select (certified_epsilon(sampling := 'allocation', sigma := 3, steps := 10, delta := 1e-5)).lower",
     ],
 )
 def test_every_way_to_read_imported_rows_ends_with_a_note(
@@ -151,21 +151,6 @@ def poisson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LookupTable:
 
 
 RUN = ("--sigma", "1", "--steps", "1000", "--delta", "1e-5")
-
-
-def test_other_samplers_and_the_privacy_statement_name_the_table_of_an_imported_bracket(
-    capsys: pytest.CaptureFixture[str], poisson: LookupTable
-) -> None:
-    privsweep = Command(capsys)
-    told = f"(imported and not recomputed, from the lookup table {poisson.version})"
-    for option in ((), ("--statement", "text")):
-        assert privsweep("epsilon", *RUN, *option) == 0
-        text = re.sub(r"\s+", " ", privsweep.out)
-        assert f"with Poisson sampling [0.01, 0.01002] {told}" in text, option
-    assert privsweep("epsilon", *RUN, "--json") == 0
-    others = privsweep.json["sampling"]["others"]
-    assert others["poisson"]["imported"] == [poisson.version]
-    assert "imported" not in others["shuffling"]
 
 
 def test_a_comparison_in_json_and_in_python_names_the_table_of_an_imported_bracket(
