@@ -1,8 +1,8 @@
 """Name and colours of each sampler, the same in every picture and table.
 
-The colours are derived from those of Okabe and Ito, which are distinguishable with any colour vision, and have a
-contrast of at least 4.5 to a white and to a dark ground. Kept bins resemble random allocation on purpose: the same
-loader, drawn once instead of in each epoch. A truncated batch is one of Poisson sampling.
+The colours are derived from those of Okabe and Ito, which are distinguishable with any colour vision, and
+have a contrast of at least 4.5 to a white and to a dark ground. Kept bins resemble random allocation on
+purpose: the same loader, drawn once instead of in each epoch. A truncated batch is one of Poisson sampling.
 """
 
 NAMES = {

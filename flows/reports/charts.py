@@ -72,11 +72,22 @@ def drawn(plot: Plot, kind: str, setting: str, source: str = "") -> bytes:
     """
     if not available():
         raise DomainError(NEEDED)
+    specification = _spec(plot, setting, source)
+    if kind == "svg":
+        return svg(specification)
     import vl_convert
 
-    specification = _spec(plot, setting, source)
-    if kind == "pdf":
-        return bytes(vl_convert.vegalite_to_pdf(specification, vl_version=_version()))
+    return bytes(vl_convert.vegalite_to_pdf(specification, vl_version=_version()))
+
+
+def svg(specification: dict[str, Any]) -> bytes:
+    """Return a chart as SVG.
+
+    Args:
+        specification: The chart in Vega-Lite.
+    """
+    import vl_convert
+
     return str(vl_convert.vegalite_to_svg(specification, vl_version=_version())).encode()
 
 

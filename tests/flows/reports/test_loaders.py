@@ -1,0 +1,103 @@
+"""The picture of seven data loaders shows the stored brackets, and the committed files are up to date."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from flows.answers.ask import UncoveredError
+from flows.answers.palette import DARK, LIGHT, NAMES
+from flows.cli.app import run
+from flows.reports.loaders import CODE, GROUNDS, RUN, SIZES, Bar, bars, picture
+from storage import open_store
+
+SHIFT = 0.5
+"""Largest difference of a coordinate in pixels: other processors may give other last digits of an end."""
+NUMBER = r"-?\d+(?:\.\d+)?"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the sweep `loaders`."""
+    folder = tmp_path_factory.mktemp("loaders") / "store"
+    assert run(["run", "loaders", "--store", str(folder), "--engine", "serial"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shown(store: Path) -> list[Bar]:
+    with open_store(store) as opened:
+        return bars(opened)
+
+
+def texts(svg: str) -> list[str]:
+    """The texts that a reader sees."""
+    return re.findall(r"<text[^>]*>([^<]+)</text>", svg)
+
+
+def drawing(svg: str) -> tuple[str, list[float]]:
+    """A picture without the numbers in its attributes, and these numbers."""
+    numbers: list[float] = []
+
+    def bare(attribute: re.Match[str]) -> str:
+        numbers.extend(map(float, re.findall(NUMBER, attribute[0])))
+        return re.sub(NUMBER, "0", attribute[0])
+
+    return re.sub(r'="[^"#]*"', bare, svg), numbers
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_the_committed_picture_is_that_of_the_store(ground: str, shown: list[Bar], repository: Path) -> None:
+    committed = (repository / "docs" / "pictures" / f"loaders-{ground}.svg").read_text(encoding="utf-8")
+    drawn = picture(shown, ground).decode()
+    assert texts(drawn) == texts(committed), "run make picture"
+    (form, numbers), (expected, others) = drawing(drawn), drawing(committed)
+    assert form == expected
+    assert numbers == pytest.approx(others, abs=SHIFT)
+
+
+def test_the_brackets_are_those_that_compare_prints(
+    store: Path, shown: list[Bar], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [word for name, text in (RUN | SIZES).items() for word in (f"--{name.replace('_', '-')}", text)]
+    assert run(["compare", *options, "--store", str(store), "--json"]) == 0
+    rows = {row["sampling"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert set(rows) == {bar.sampling for bar in shown} == set(CODE)
+    for bar in shown:
+        row = rows[bar.sampling]
+        assert (bar.lower, bar.upper, bar.adjacency) == (row["lower"], row["upper"], row["adjacency"])
+
+
+@pytest.mark.parametrize(("ground", "colors"), [("light", LIGHT), ("dark", DARK)])
+def test_a_loader_has_its_name_its_colour_and_its_numbers(
+    ground: str, colors: dict[str, str], shown: list[Bar]
+) -> None:
+    svg = picture(shown, ground).decode()
+    for bar in shown:
+        assert {NAMES[bar.sampling], CODE[bar.sampling], bar.said} <= set(texts(svg))
+        assert svg.count(f'fill="{colors[bar.sampling]}"') == 1
+    assert [bar.upper for bar in shown] == sorted(bar.upper for bar in shown)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "said"),
+    [(0.87831, 0.88479, "0.878 – 0.885"), (10.3273, 10.3345, "10.4"), (5.32158, 15.7828, "5.32 – 15.8")],
+)
+def test_numbers_are_rounded_outwards_and_one_if_they_are_equal_to_a_reader(
+    lower: float, upper: float, said: str
+) -> None:
+    assert Bar(sampling="poisson", adjacency="add-remove", lower=lower, upper=upper).said == said
+
+
+def test_a_narrow_bracket_is_still_a_mark() -> None:
+    low, high = Bar(sampling="none", adjacency="add-remove", lower=15.78, upper=15.78).edges
+    assert low < 15.78 < high
+
+
+def test_a_store_without_the_sweep_is_an_error(tmp_path: Path) -> None:
+    with (
+        open_store(tmp_path / "empty", create=True) as empty,
+        pytest.raises(UncoveredError, match="run loaders"),
+    ):
+        bars(empty)
