@@ -22,7 +22,7 @@ READER = MarkdownIt("commonmark").enable("table")
 HTML = re.compile(r"""\b(?:href|src|srcset)\s*=\s*["']([^"'\s]+)""")
 PAGE = re.compile(r"\b(?:docs|deploy)/[\w./-]*\w\.md\b")
 TARGET = re.compile(r"^\(([\w-]+)\)=$|<a (?:id|name)=[\"']([\w-]+)", re.MULTILINE)
-"""Anchors that are no headings: labels of MyST, and HTML."""
+"""Anchors other than headings: labels of MyST, and HTML."""
 
 
 def dead(root: Path, files: Sequence[Path]) -> Iterator[str]:
