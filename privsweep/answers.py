@@ -4,20 +4,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from flows.answers.ask import LIMIT_SECONDS, UncoveredError
+from flows.answers.any_sampler import any_sampler, candidates
+from flows.answers.ask import LIMIT_SECONDS
 from flows.answers.ask import ask as ask_methods
-from flows.answers.compare import problems, rows
-from flows.answers.held import any_held, held
+from flows.answers.compare import problems
+from flows.answers.loaders import UNKNOWN
 from flows.answers.noise import Noise, find_noise
 from flows.answers.noise_confirmed import asked_again, confirmed
 from flows.answers.show import estimates_of
-from flows.answers.sourced import Sourced, computed
-from privcore import Problem, find_problem
+from flows.answers.sourced import Sourced
+from privcore import find_problem
 from privcore.params import SIGMA
 from privcore.training import from_sizes
-from privsweep.enclosure import Comparison, Enclosure, enclosure, from_bracket
+from privsweep.enclosure import Comparison, Enclosure, comparison, enclosure, of_any
 from privsweep.question import question, text, texts
-from storage import Store, open_store
+from privsweep.stored import answered, answered_rows
+from storage import open_store
 
 Number = float | int
 
@@ -50,7 +52,8 @@ def epsilon(  # noqa: PLR0913  the parameters of a training run
         delta: Delta of (epsilon, delta)-differential privacy: P[M(D) in S] <= e^epsilon P[M(D') in S] + delta
             for all events S; in (0, 1).
         sampling: Loader of the training code, required: `shuffling`, `poisson`, `with-replacement`,
-            `fixed-size`, `balls-in-bins`, `allocation`, `truncated-poisson` or `none`.
+            `fixed-size`, `balls-in-bins`, `allocation`, `truncated-poisson`, `none`, or `unknown` for the
+            bracket that holds for every sampler of `privsweep.compare`.
         steps: Steps of one epoch; or give `examples` and `batch_size`, which are rounded to the safe side.
         epochs: Number of epochs; 1 by default.
         participations: Steps of an epoch that use an example; 1 by default.
@@ -85,10 +88,13 @@ def epsilon(  # noqa: PLR0913  the parameters of a training run
     }
     options |= {"participations": participations, "adjacency": adjacency, "largest_batch": largest_batch}
     options["sampling_probability"] = sampling_probability
+    if sampling == UNKNOWN:
+        asked, notes = candidates(texts(options), examples=text(examples), batch_size=text(batch_size))
+        return of_any(any_sampler(answered_rows(asked, store, compute, limit_seconds)), notes)
     kind, fields, notes = question(sampling, options, examples, batch_size)
     problem = kind.asked(fields)
     with open_store(store, missing_ok=True) as opened:
-        return enclosure(_answered(opened, problem, compute, limit_seconds), notes)
+        return enclosure(answered(opened, problem, compute, limit_seconds), notes)
 
 
 def noise(  # noqa: PLR0913  the parameters of a training run
@@ -192,22 +198,7 @@ def compare(  # noqa: PLR0913  the parameters of a training run
     options: dict[str, object] = {"sigma": sigma, "delta": delta, "steps": steps, "epochs": epochs}
     options |= {"participations": participations, "adjacency": adjacency}
     asked, notes = problems(texts(options), examples=text(examples), batch_size=text(batch_size))
-    found: dict[str, Enclosure] = {}
-    missing: dict[str, str] = {}
-    with open_store(store, missing_ok=True) as opened:
-
-        def answering(problem: Problem) -> Sourced | None:
-            if not compute:
-                return any_held(opened, problem)
-            return _answered(opened, problem, compute, limit_seconds)
-
-        for row in rows(asked, answering):
-            if row.answer is not None and row.bracket is not None:
-                said = [*notes, *row.notes]
-                found[row.sampling] = from_bracket(row.answer.problem, row.bracket, row.answer.told, said)
-            else:
-                missing[row.sampling] = " ".join(row.notes) or "nothing is stored"
-    return Comparison(found, missing)
+    return comparison(answered_rows(asked, store, compute, limit_seconds), notes)
 
 
 def ask(problem: str, *, limit_seconds: float = LIMIT_SECONDS, **fields: Any) -> Enclosure:
@@ -236,12 +227,3 @@ def ask(problem: str, *, limit_seconds: float = LIMIT_SECONDS, **fields: Any) ->
     told = f"computed now, {sum(reply.seconds for reply in asked.replies):.2g} s"
     sourced = Sourced(problem=asked.problem, bracket=asked, answer=asked, source="computed", told=told)
     return replace(enclosure(sourced), likely=asked.likely(), estimates=estimates_of(asked))
-
-
-def _answered(store: Store, problem: Problem, compute: bool, limit_seconds: float) -> Sourced:
-    """Return the stored answer if it is tight, otherwise a computed one."""
-    if found := held(store, problem, any_width=not compute):
-        return found
-    if not compute:
-        raise UncoveredError(f"The store {store.name} has no bound for {problem.name}, and compute is False.")
-    return computed(problem, limit_seconds=limit_seconds)

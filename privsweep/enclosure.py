@@ -1,10 +1,12 @@
 """Answers for Python: a bracket with its methods and its source, and several of them side by side."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
+from flows.answers.any_sampler import AnySampler, loader
+from flows.answers.compare import SchemeRow
 from flows.answers.show import NEIGHBOURS, bracket_text, kind_of
 from flows.answers.sourced import Sourced
 from flows.printing import LEFT, exactly, html_table, listed, rounded_down, rounded_up
@@ -30,6 +32,8 @@ class Enclosure:
         imported: Lookup tables from which an end was imported; it was not recomputed here.
         likely: Narrower bracket with a confidence below 1 that simulations give, or None.
         estimates: Numbers that prove nothing, by the methods that gave them.
+        worst: The sampler with the largest upper end, if the sampler is unknown; its problem is `problem`.
+        samplers: The enclosure of each sampler, if the sampler is unknown.
     """
 
     quantity: str
@@ -45,6 +49,8 @@ class Enclosure:
     imported: tuple[str, ...] = ()
     likely: Bracket | None = None
     estimates: Mapping[str, float] = field(default_factory=dict)
+    worst: str = ""
+    samplers: "Mapping[str, Enclosure]" = field(default_factory=dict)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -73,7 +79,12 @@ class Enclosure:
             yield "likely", bracket_text(self.problem, self.likely)
         if self.estimates:
             yield "estimate", ", ".join(f"{value:.6g} ({name})" for name, value in self.estimates.items())
-        yield "problem", f"{self.problem.name} {listed(self.fields)}"
+        if self.worst:
+            yield "worst", loader(self.worst)
+            for name, one in self.samplers.items():
+                yield name, f"[{rounded_down(one.lower)}, {rounded_up(one.upper)}] {one.fields['adjacency']}"
+        else:
+            yield "problem", f"{self.problem.name} {listed(self.fields)}"
         yield "kind", self.kind
         yield "method", methods_of(self)
         yield "source", self.source
@@ -162,3 +173,35 @@ def from_bracket(problem: Problem, bracket: Bracket, source: str, notes: Iterabl
         notes=(*notes, f"assumed: {exactly(assumed)}") if assumed else tuple(notes),
         imported=bracket.imported,
     )
+
+
+def comparison(rows: Iterable[SchemeRow], notes: Sequence[str]) -> Comparison:
+    """Return the rows about one run as enclosures, and the reasons of those without a bracket.
+
+    Args:
+        rows: The rows.
+        notes: Sentences about the run.
+    """
+    found: dict[str, Enclosure] = {}
+    missing: dict[str, str] = {}
+    for row in rows:
+        if row.answer is not None and row.bracket is not None:
+            said = [*notes, *row.notes]
+            found[row.sampling] = from_bracket(row.answer.problem, row.bracket, row.answer.told, said)
+        else:
+            missing[row.sampling] = " ".join(row.notes) or "nothing is stored"
+    return Comparison(found, missing)
+
+
+def of_any(found: AnySampler, notes: Sequence[str]) -> Enclosure:
+    """Return the enclosure that holds for every sampler.
+
+    Args:
+        found: The rows.
+        notes: Sentences about the run.
+    """
+    samplers, worst = comparison(found.rows, ()), found.worst
+    whole = from_bracket(
+        samplers[worst.sampling].problem, found.bracket, "that of each sampler, in `samplers`", notes
+    )
+    return replace(whole, worst=worst.sampling, samplers=samplers)

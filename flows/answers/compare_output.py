@@ -24,14 +24,10 @@ def print_rows(
         json: Whether to print JSON.
         explained: Function that explains an answer; None without explanations.
     """
-    reasons = {row.sampling: _explanation(row, explained) for row in found} if explained else {}
     if json:
-        told = [_content(row) for row in found]
-        for content in told if explained else []:
-            reason = reasons[content["sampling"]]
-            content["explanation"] = reason and reason.as_content()
-        say(as_json({"rows": told}))
+        say(as_json({"rows": contents(found, explained)}))
         return
+    reasons = {row.sampling: _explanation(row, explained) for row in found} if explained else {}
     fields = found[0].problem.as_fields() if found[0].problem else {}
     title = f"epsilon at {listed({name: fields[name] for name in ('sigma', 'delta', 'adjacency')})}"
     names = ["sampling", "epsilon lower", "epsilon upper", "kind", "method"]
@@ -51,6 +47,18 @@ def print_rows(
         if reason is not None:
             say(f"\n{sampling}", end="")
             reason.show()
+
+
+def contents(
+    found: Sequence[SchemeRow], explained: Callable[[Sourced], Explanation] | None
+) -> list[dict[str, Any]]:
+    """Return the rows for JSON; the arguments are those of `print_rows`."""
+    told = [_content(row) for row in found]
+    if explained:
+        for row, content in zip(found, told, strict=True):
+            reason = _explanation(row, explained)
+            content["explanation"] = reason and reason.as_content()
+    return told
 
 
 def _cells(row: SchemeRow) -> list[str]:

@@ -1,5 +1,8 @@
 """The command compare: one training run under the schemes that choose the examples of a step."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from flows.answers.ask import UncoveredError
 from flows.cli.options import (
     DEFAULT_STORE,
@@ -26,6 +29,10 @@ from flows.cli.training_options import (
 from flows.printing import note
 from privcore import Problem
 
+if TYPE_CHECKING:
+    from flows.answers.compare import SchemeRow
+    from storage import Store
+
 
 def compare(  # noqa: PLR0913  the options of a command are its arguments
     *,
@@ -49,19 +56,9 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     Each row comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
     otherwise it is computed now.
     """
-    from flows.answers.compare import nearest_rate, problems, rows
+    from flows.answers.compare import problems
     from flows.answers.compare_output import print_rows
     from flows.answers.explain import explained
-    from flows.answers.held import held, stored_bounds
-    from flows.answers.sourced import Sourced, computed
-
-    def answering(problem: Problem) -> Sourced | None:
-        if stored_only:
-            return stored_bounds(opened, questions(problem))
-        if found := held(opened, problem, any_width=False):
-            return found
-        with waiting(f"computing {problem.name}"):
-            return computed(problem, limit_seconds=limit_seconds)
 
     given = {
         "sigma": sigma,
@@ -73,14 +70,39 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     }
     asked, notes = problems(given, examples=examples, batch_size=batch_size)
     note(*notes)
+    with reading(store, allow_degraded=allow_degraded) as opened:
+        found = answered_rows(asked, opened, stored_only=stored_only, limit_seconds=limit_seconds)
+        if stored_only and all(row.bracket is None for row in found):
+            raise UncoveredError(f"The store {opened.name} has no bound for any of the four rows.")
+        print_rows(found, json, (lambda answer: explained(answer, opened)) if explain else None)
+    finish_all(row.status for row in found if row.status not in {"not_applicable", "missing"})
+
+
+def answered_rows(
+    asked: Mapping[str, Problem], store: "Store", *, stored_only: bool, limit_seconds: float
+) -> "list[SchemeRow]":
+    """Return the rows about the problems of one run, stored or computed.
+
+    Args:
+        asked: The problems, by sampling.
+        store: Opened with `missing_ok`.
+        stored_only: Whether any stored bound is the answer, and nothing is computed.
+        limit_seconds: As in `ask`.
+    """
+    from flows.answers.compare import nearest_rate, rows
+    from flows.answers.held import held, stored_bounds
+    from flows.answers.sourced import Sourced, computed
 
     def questions(problem: Problem) -> list[Problem]:
         """Return a problem, and for Poisson sampling also the same with the rate rounded to the nearest."""
         return [problem, *nearest_rate(asked)] if problem is asked["poisson"] else [problem]
 
-    with reading(store, allow_degraded=allow_degraded) as opened:
-        found = list(rows(asked, answering))
-        if stored_only and all(row.bracket is None for row in found):
-            raise UncoveredError(f"The store {opened.name} has no bound for any of the four rows.")
-        print_rows(found, json, (lambda answer: explained(answer, opened)) if explain else None)
-    finish_all(row.status for row in found if row.status not in {"not_applicable", "missing"})
+    def answering(problem: Problem) -> Sourced | None:
+        if stored_only:
+            return stored_bounds(store, questions(problem))
+        if found := held(store, problem, any_width=False):
+            return found
+        with waiting(f"computing {problem.name}"):
+            return computed(problem, limit_seconds=limit_seconds)
+
+    return list(rows(asked, answering))

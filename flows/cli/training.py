@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.answers.loaders import UNKNOWN
 from flows.answers.parse import large_delta, training_question
 from flows.answers.training_run import epsilons, print_roundings
 from flows.cli.options import (
@@ -69,32 +70,41 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     """Bound epsilon of one training run from below and from above.
 
     The answer comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
-    otherwise it is computed now.
+    otherwise it is computed now. With --sampling unknown, the bracket holds for every sampler that `privsweep
+    compare` lists, and the worst one is named.
     """
+    from flows.answers.any_sampler import any_sampler, candidates, print_any
     from flows.answers.explain import explained
     from flows.answers.held import held
     from flows.answers.show import Aside, print_answer
     from flows.answers.sourced import computed
     from flows.answers.statement import checked_format
     from flows.answers.statement import statement as statement_about
+    from flows.cli.compare import answered_rows
     from flows.cli.uncovered import uncovered
 
     statement = None if statement is None else checked_format(statement)
-    kind, fields = question(
-        sampling,
-        examples,
-        batch_size,
-        run=run,
-        sigma=sigma,
-        steps=steps,
-        delta=delta,
-        participations=participations,
-        epochs=epochs,
-        adjacency=adjacency,
-        sampling_probability=sampling_probability,
-        redraw=redraw,
-        largest_batch=largest_batch,
-    )
+    given = {
+        "sigma": sigma,
+        "steps": steps,
+        "delta": delta,
+        "participations": participations,
+        "epochs": epochs,
+        "adjacency": adjacency,
+        "sampling_probability": sampling_probability,
+        "redraw": redraw,
+        "largest_batch": largest_batch,
+    }
+    if sampling == UNKNOWN and run is None:
+        if method or statement:
+            raise DomainError(f"Expected no --method and no --statement with --sampling {UNKNOWN}.")
+        asked, notes = candidates(given, examples=examples, batch_size=batch_size)
+        note(*notes)
+        with reading(store, allow_degraded=allow_degraded) as opened:
+            rows = answered_rows(asked, opened, stored_only=stored_only, limit_seconds=limit_seconds)
+            reasons = (lambda answer: explained(answer, opened)) if explain else None
+            return print_any(any_sampler(rows), json, reasons)
+    kind, fields = question(sampling, examples, batch_size, run=run, **given)
     problem = kind.asked(fields)
     methods, asides = named_methods(method), list[Aside]()
     with reading(store, allow_degraded=allow_degraded) as opened:

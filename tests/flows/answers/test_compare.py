@@ -85,7 +85,7 @@ def test_replaced_examples_are_compared_for_every_sampling(privsweep: Command) -
         assert row["upper"] >= zeroed[name]["lower"]
         assert not any("neighbouring relation of this row" in note for note in row["notes"])
     assert replaced["allocation"]["fields"]["redraw"] == "each-epoch"
-    one = ("epsilon", *RUN, "--epochs", 2, "--adjacency", "replace-one", "--json")
+    one = ("epsilon", *RUN, "--epochs", 2, "--adjacency", "replace-one", "--sampling", "allocation", "--json")
     assert privsweep(*one) == 0
     assert privsweep.json["upper"] == replaced["allocation"]["upper"]
     assert privsweep(*one, "--redraw", "once") == 2

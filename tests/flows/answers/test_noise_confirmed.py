@@ -153,8 +153,8 @@ def test_epsilon_is_at_most_the_target_where_a_store_answers(command: Command, t
 
 
 def test_the_smaller_noise_that_narrower_brackets_allow_is_printed(command: Command, tmp_path: Path) -> None:
-    options = ("--epsilon", 1, "--sampling", "allocation", "--steps", 1000, "--delta", 1e-5)
-    options = (*options, "--store", tmp_path / "none")
+    run = ("--sampling", "allocation", "--steps", 1000, "--delta", 1e-5)
+    options = ("--epsilon", 1, *run, "--store", tmp_path / "none")
     assert command("noise", *options) == 0
     text = command.out
     assert command("noise", *options, "--json") == 0

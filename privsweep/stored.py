@@ -1,0 +1,34 @@
+"""Answers of a store, or computed if it has none that is tight."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from flows.answers.ask import UncoveredError
+from flows.answers.compare import SchemeRow, rows
+from flows.answers.held import any_held, held
+from flows.answers.sourced import Sourced, computed
+from privcore import Problem
+from storage import Store, open_store
+
+
+def answered_rows(
+    asked: Mapping[str, Problem], store: str | Path, compute: bool, limit_seconds: float
+) -> list[SchemeRow]:
+    """Return the rows about the problems of one run, stored or computed."""
+    with open_store(store, missing_ok=True) as opened:
+
+        def answering(problem: Problem) -> Sourced | None:
+            if not compute:
+                return any_held(opened, problem)
+            return answered(opened, problem, compute, limit_seconds)
+
+        return list(rows(asked, answering))
+
+
+def answered(store: Store, problem: Problem, compute: bool, limit_seconds: float) -> Sourced:
+    """Return the stored answer if it is tight, otherwise a computed one."""
+    if found := held(store, problem, any_width=not compute):
+        return found
+    if not compute:
+        raise UncoveredError(f"The store {store.name} has no bound for {problem.name}, and compute is False.")
+    return computed(problem, limit_seconds=limit_seconds)

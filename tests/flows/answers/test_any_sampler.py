@@ -1,0 +1,119 @@
+"""With an unknown sampler, the answer holds for every sampler of `compare`, and the worst one is named."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import privsweep as ps
+from flows.answers.loaders import LOADERS
+from flows.answers.samplers import SAMPLING
+from tests.flows.small_store import Command, point, store_of
+
+pytestmark = pytest.mark.sampled(6)
+
+RUN = ("--sigma", 1.1, "--steps", 100, "--delta", 1e-5)
+SAID = {"problem", "fields", "lower", "upper", "adjacency"}
+
+
+@pytest.fixture
+def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return Command(capsys)
+
+
+def drawn_runs(count: int) -> list[dict[str, Any]]:
+    """Return the options of runs by name; half of them have examples and a batch size in place of steps."""
+    draw = random.Random(44)
+    runs = []
+    for k in range(count):
+        batch = draw.choice([10, 50, 200])
+        sizes: dict[str, Any] = {"examples": batch * draw.randint(2, 60) + 1, "batch_size": batch}
+        run = sizes if k % 2 else {"steps": draw.choice([1, 2, 10, 100])}
+        run |= {"epochs": draw.choice([1, 3]), "delta": float(f"{10 ** draw.uniform(-7, -3):.3g}")}
+        run |= {"adjacency": draw.choice(["add-remove", "zero-out", "replace-one", "remove"])}
+        runs.append(run | {"sigma": float(f"{10 ** draw.uniform(-0.2, 0.5):.3g}")})
+    return runs
+
+
+def words_of(run: dict[str, Any]) -> list[str]:
+    return [word for name, value in run.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+
+@pytest.mark.parametrize("run", drawn_runs(8), ids=str)
+def test_the_bracket_holds_for_every_sampler_and_names_the_worst(
+    privsweep: Command, run: dict[str, Any]
+) -> None:
+    assert privsweep("epsilon", *words_of(run), "--sampling", "unknown", "--json") == 0, privsweep.err
+    whole = privsweep.json
+    assert privsweep("compare", *words_of(run), "--json") == 0
+    rows = {row["sampling"]: row for row in privsweep.json["rows"] if row["problem"]}
+    assert len(rows) >= 4
+    assert [row["sampling"] for row in whole["rows"]] == list(rows)
+    for row in whole["rows"]:
+        assert {key: row[key] for key in SAID} == {key: rows[row["sampling"]][key] for key in SAID}
+    assert whole["lower"] == rows[whole["best"]]["lower"] == min(row["lower"] for row in rows.values())
+    assert whole["upper"] == rows[whole["worst"]]["upper"] == max(row["upper"] for row in rows.values())
+    assert (whole["sampling"], whole["status"], whole["confidence"]) == ("unknown", "ok", 1.0)
+    assert whole["kind"] == "enclosure, proved"
+    for name in ("allocation", "none"):
+        assert privsweep("epsilon", *words_of(run), "--sampling", name, "--json") == 0
+        assert whole["lower"] <= privsweep.json["lower"] <= privsweep.json["upper"] <= whole["upper"]
+    found = ps.epsilon(**run, sampling="unknown")
+    assert (found.lower, found.upper, found.worst) == (whole["lower"], whole["upper"], whole["worst"])
+    assert {name: (one.lower, one.upper) for name, one in found.samplers.items()} == {
+        name: (row["lower"], row["upper"]) for name, row in rows.items()
+    }
+
+
+def test_the_worst_sampler_is_not_always_that_without_amplification(privsweep: Command) -> None:
+    """With few steps, batches that are drawn in each step may use an example more often than once."""
+    words = ("--sigma", 0.5, "--steps", 2, "--delta", 1e-7, "--sampling", "unknown", "--json")
+    assert privsweep("epsilon", *words) == 0
+    assert privsweep.json["worst"] == "fixed-size"
+
+
+def test_the_loader_of_the_worst_sampler_and_every_relation_are_printed(privsweep: Command) -> None:
+    words = ("epsilon", *RUN, "--epochs", 2, "--sampling", "unknown")
+    assert privsweep(*words, "--json") == 0
+    worst = privsweep.json["worst"]
+    assert privsweep(*words) == 0
+    head, named, *_ = privsweep.out.splitlines()
+    assert head.startswith("epsilon in [")
+    assert head.endswith("] for every sampler below")
+    assert named == f"worst      {worst}: {LOADERS[worst]}"
+    assert "zero-out" in privsweep.out
+    found = ps.epsilon(sigma=1.1, steps=100, delta=1e-5, epochs=2, sampling="unknown")
+    for text in (str(found), found._repr_html_()):
+        assert LOADERS[worst] in text
+        assert "zero-out" in text
+        assert "add-remove" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (("--redraw", "once"), 2, "Expected no redraw with sampling unknown"),
+        (("--sampling-probability", 0.1), 2, "Expected no sampling_probability with sampling unknown"),
+        (("--largest-batch", 9), 2, "Expected no largest_batch with sampling unknown"),
+        (("--method", "poisson.certified"), 2, "Expected no --method and no --statement"),
+        (("--statement", "text"), 2, "Expected no --method and no --statement"),
+        (("--limit-seconds", 0), 4, "since poisson has no bracket: Not started"),
+        (("--stored-only",), 3, "since poisson has no bracket: nothing is stored."),
+    ],
+)
+def test_nothing_is_said_about_every_sampler_if_one_has_no_bracket(
+    privsweep: Command, tmp_path: Path, words: tuple[object, ...], code: int, reason: str
+) -> None:
+    """A store that has one sampler is no answer for all of them."""
+    stored = point("allocation-epsilon", "allocation.certified", sigma=1.1, steps=100, delta=1e-5)
+    store = store_of(tmp_path / "small", [stored])
+    assert privsweep("epsilon", *RUN, "--sampling", "unknown", "--store", store, *words) == code
+    assert reason in privsweep.err
+    assert privsweep.out == ""
+
+
+def test_every_sampler_of_a_comparison_has_a_loader() -> None:
+    found = ps.compare(sigma=2.0, examples=1000, batch_size=100, epochs=2, delta=1e-5)
+    assert set(found) <= set(SAMPLING) == set(LOADERS)
