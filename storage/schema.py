@@ -1,25 +1,19 @@
 """A row: parameters, answer and provenance; its columns are derived from the problem."""
 
 import json
-import os
-import platform
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-import privcore
 from privcore.answer import Answer
 from privcore.parameter import Integer, Parameter, Real
 from privcore.point import Point, encoded, hashed
 from privcore.problem import Problem
 from storage.errors import StoreError
+from storage.origin import Provenance, provenance
 
 SCHEMA_VERSION = 1
 """Increased if a reader of the old version could misread the new version."""
@@ -53,23 +47,17 @@ _AFTER = (
     ("finished_at", pa.timestamp("us", tz="UTC"), "When the evaluation ended"),
     ("sweep", _WORD, "Name of the sweep that asked for it"),
     ("git_commit", _WORD, "Commit of the code, or unknown"),
-    ("git_dirty", pa.bool_(), "Whether the code differed from that commit"),
+    (
+        "git_dirty",
+        pa.bool_(),
+        "Whether the code differed from that commit; null if not compared",
+    ),
     ("versions", _WORD, "Versions of the packages that matter, as JSON"),
     ("host", _WORD, "Machine that computed it"),
 )
 BOOKKEEPING = frozenset(name for name, _, _ in (*_BEFORE, *_AFTER))
+_NULLABLE = ("value", "git_dirty")
 RESULTS = ("lower", "upper", "value", "seconds", "cpu_seconds")
-_PACKAGES = ("privsweep", "numpy", "scipy", "numba", "dp-accounting", "jax", "optax", "scikit-learn")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Provenance:
-    """The origin of an answer: code, versions of packages, and machine."""
-
-    git_commit: str
-    git_dirty: bool
-    versions: str
-    host: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +99,7 @@ def schema_for(problem: type[Problem]) -> pa.Schema:
         problem: A registered problem class.
     """
     columns = [
-        pa.field(name, kind, nullable=name == "value", metadata={"meaning": meaning})
+        pa.field(name, kind, nullable=name in _NULLABLE, metadata={"meaning": meaning})
         for name, kind, meaning in _BEFORE
     ]
     columns += [
@@ -124,7 +112,7 @@ def schema_for(problem: type[Problem]) -> pa.Schema:
         for name, parameter in problem.parameters.items()
     ]
     columns += [
-        pa.field(name, kind, nullable=name == "value", metadata={"meaning": meaning})
+        pa.field(name, kind, nullable=name in _NULLABLE, metadata={"meaning": meaning})
         for name, kind, meaning in _AFTER
     ]
     return pa.schema(columns, metadata={VERSION_KEY: str(SCHEMA_VERSION), PROBLEM_KEY: problem.name})
@@ -191,47 +179,3 @@ def object_in(text: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise StoreError(f"Expected a JSON object, got {str(text)[:60]!r}.")
     return content
-
-
-@cache
-def provenance() -> Provenance:
-    """Return commit, package versions and host of this process, determined once."""
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    commit, dirty = _commit_of(Path(privcore.__file__).parent)
-    return Provenance(
-        git_commit=commit,
-        git_dirty=dirty,
-        versions=json.dumps(versions, sort_keys=True, separators=(",", ":")),
-        host=platform.node() or "unknown",
-    )
-
-
-def _commit_of(package: Path) -> tuple[str, bool]:
-    """Return the commit that tracks this package, or `unknown`, and whether the code differs from it."""
-    if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
-        # Installed outside of its own repository; a container image names the commit it was built from.
-        return os.environ.get("PRIVSWEEP_COMMIT") or "unknown", False
-    commit = _git(package, "rev-parse", "HEAD")
-    changes = _git(package.parent, "status", "--porcelain", "--", "privcore", "storage", "tasks", "flows")
-    return (commit or "unknown"), bool(changes)
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    """Return the output of a git command, or None if it fails or git is missing."""
-    # A hook's GIT_DIR would point elsewhere; the optional lock would disturb a commit that is in progress.
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")} | {
-        "GIT_OPTIONAL_LOCKS": "0"
-    }
-    command = ["git", "-C", str(folder), *arguments]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=20, check=True, env=environment
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

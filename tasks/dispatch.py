@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from privcore.errors import PrivsweepError
 from storage.folder import Folder
-from storage.schema import provenance
+from storage.origin import provenance
 from storage.shared_store_token import shared_store_token
 from tasks import cluster
 from tasks.address import Address

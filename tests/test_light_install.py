@@ -90,6 +90,34 @@ def run(light: Path, folder: Path, *words: str) -> tuple[int, str, str]:
     return ended.returncode, ended.stdout, ended.stderr
 
 
+@pytest.mark.thorough
+def test_wheel_and_sdist_name_the_commit_that_they_were_built_from(
+    built: Path, repository: Path, tmp_path: Path
+) -> None:
+    (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
+    shutil.unpack_archive(sdist, tmp_path)
+    (unpacked,) = tmp_path.iterdir()
+    again = tmp_path / "again"
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(again)]
+    subprocess.run(command, cwd=unpacked, check=True, capture_output=True)
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=repository, capture_output=True, text=True, check=True
+    )
+    for file in (wheel, *again.glob("*.whl")):
+        target = tmp_path / file.parent.name / "site"
+        shutil.unpack_archive(file, target, "zip")
+        script = "from storage import provenance as p; print(p().git_commit, p().git_dirty in (None, True))"
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", script],
+            env={**os.environ, "PYTHONPATH": str(target)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == [head.stdout.strip(), "True"]
+
+
 @pytest.mark.soak
 def test_it_is_small_and_has_no_extra(light: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [file for file in light.parent.rglob("*") if file.is_file() and not file.is_symlink()]

@@ -14,6 +14,7 @@ from flows.answers.sourced import Sourced
 from flows.printing import labelled, listed, say
 from privcore import Problem
 from storage import Store
+from storage.origin import commit_text
 from storage.schema import object_in
 from storage.shipped import shipped_store
 
@@ -124,7 +125,7 @@ class Explanation:
         stored = f"sweep {origin.sweep}" if origin.sweep is not None else "computed now, not stored"
         stored += f", imported from the table {origin.imported}" if origin.imported else ""
         yield "  row", f"{origin.point_id}, {stored}"
-        yield "  commit", origin.git_commit + (", with changes" if origin.git_dirty else "")
+        yield "  commit", commit_text(origin.git_commit, origin.git_dirty)
         yield "  date", f"{origin.finished_at:%Y-%m-%d %H:%M:%S} UTC"
 
 

@@ -30,7 +30,7 @@ class Origin:
         point_id: Id of the row.
         sweep: Name of the sweep that stored it; None if the row was computed now.
         git_commit: Commit of the code, or `unknown`.
-        git_dirty: Whether the code differed from that commit.
+        git_dirty: Whether the code differed from that commit; None if nothing compared them.
         finished_at: Time of the computation, in UTC.
         by_convexity: Whether the end follows from this row together with another one.
         imported: Lookup table from which the row was imported, or "".
@@ -45,7 +45,7 @@ class Origin:
     point_id: str
     sweep: str | None
     git_commit: str
-    git_dirty: bool
+    git_dirty: bool | None
     finished_at: datetime
     by_convexity: bool = False
     imported: str = ""

@@ -12,6 +12,7 @@ from privcore.errors import PrivsweepError
 from storage import SCHEMA_VERSION
 from storage.errors import StoreError
 from storage.marks import NOT_RECOMPUTED
+from storage.origin import commit_text
 from storage.schema import object_in
 
 _MOST = 4
@@ -30,14 +31,12 @@ def provenance(
     rows = [answer.row for answer in answers]
     methods = sorted({(row["method"], row["method_version"]) for row in rows})
     told = [[name, str(number), *_claims(name)] for name, number in methods]
-    code = sorted({(row["git_commit"], row["git_dirty"]) for row in rows})
+    code = sorted({commit_text(row["git_commit"], row["git_dirty"]) for row in rows})
     packages = sorted({row["versions"] for row in rows})
     times = [row["finished_at"] for row in rows]
     origin = [["release of this report", version("privsweep")], ["schema of the store", str(SCHEMA_VERSION)]]
     origin += [["sweeps", ", ".join(sorted({row["sweep"] for row in rows}))]]
-    origin += [
-        ["commit", f"{commit}{', with uncommitted changes' if dirty else ''}"] for commit, dirty in code
-    ]
+    origin += [["commit", each] for each in code]
     origin += [["packages", _packages(text)] for text in packages]
     origin += [["hosts", ", ".join(sorted({row["host"] for row in rows}))]]
     if times:
@@ -91,7 +90,7 @@ def source(answers: Sequence[StoredAnswer]) -> str:
     """
     rows = [answer.row for answer in answers]
     sweeps = sorted({str(row["sweep"]) for row in rows})
-    commits = sorted({row["git_commit"][:12] + (" (changed)" if row["git_dirty"] else "") for row in rows})
+    commits = sorted({commit_text(row["git_commit"][:12], row["git_dirty"]) for row in rows})
     last = max((f"{row['finished_at']:%Y-%m-%d}" for row in rows), default="never")
     told = [f"sweep {_some(sweeps)}", f"commit {_some(commits)}"]
     tables = sorted({table for answer in answers for table in answer.imported})

@@ -16,7 +16,8 @@ from privcore.answer import Status
 from privcore.errors import DomainError
 from storage.contradictions import ROUNDING
 from storage.errors import StoreError
-from storage.schema import object_in, provenance
+from storage.origin import provenance
+from storage.schema import object_in
 from tasks.limits import Limits, estimate
 
 PATIENCE = 1.0

@@ -130,13 +130,13 @@ def test_any_other_command_is_run_as_it_is() -> None:
 
 
 def test_the_image_says_what_its_rows_were_computed_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    from storage.schema import _commit_of
+    from storage.origin import _commit_of
 
     assert variables(FINAL)["PRIVSWEEP_COMMIT"] == "${COMMIT}"
     monkeypatch.setenv("PRIVSWEEP_COMMIT", "abc")
-    assert _commit_of(REPOSITORY / "no" / "repository") == ("abc", False)
+    assert _commit_of(REPOSITORY / "no" / "repository") == ("abc", None)
     monkeypatch.setenv("PRIVSWEEP_COMMIT", "")
-    assert _commit_of(REPOSITORY / "no" / "repository") == ("unknown", False)
+    assert _commit_of(REPOSITORY / "no" / "repository") == ("unknown", None)
 
 
 def test_a_rehearsal_changes_the_paths_of_the_image_alone() -> None:

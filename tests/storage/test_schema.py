@@ -8,7 +8,8 @@ import pytest
 from privcore import PROBLEMS, Answer, Point, Problem, Status, find, find_problem
 from privcore.parameter import Integer, Real
 from storage import SCHEMA_VERSION, provenance, schema_for, to_table
-from storage.schema import BOOKKEEPING, _commit_of, problem_id
+from storage.origin import _commit_of
+from storage.schema import BOOKKEEPING, problem_id
 from tests.storage.made_up import NOON, Claims, epsilon, row
 
 
@@ -80,17 +81,25 @@ def test_code_that_no_repository_tracks_has_no_commit(tmp_path: Path) -> None:
     package = tmp_path / "site" / "privcore"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    assert _commit_of(package) == ("unknown", False)
+    assert _commit_of(package) == ("unknown", None)
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "somebody else's"], check=True)
-    assert _commit_of(package) == ("unknown", False)
+    assert _commit_of(package) == ("unknown", None)
     subprocess.run([*git, "add", "."], check=True)
     subprocess.run([*git, "commit", "-q", "-m", "ours"], check=True)
     commit, dirty = _commit_of(package)
     assert (len(commit), dirty) == (40, False)
     (package / "__init__.py").write_text("changed = True\n")
     assert _commit_of(package) == (commit, True)
+
+
+@pytest.mark.parametrize(("dirty", "claimed"), [(False, None), (True, True)])
+def test_an_installed_package_names_its_commit_and_claims_no_clean_tree(
+    tmp_path: Path, dirty: bool, claimed: bool | None
+) -> None:
+    (tmp_path / "built.json").write_text(json.dumps({"commit": "c0ffee", "dirty": dirty}))
+    assert _commit_of(tmp_path) == ("c0ffee", claimed)
 
 
 def test_no_field_of_a_problem_has_the_name_of_a_column_of_every_row() -> None:

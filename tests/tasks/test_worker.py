@@ -13,8 +13,8 @@ import pytest
 from privcore import find, find_problem
 from storage import open_store, shared_store_token
 from storage.located import located
+from storage.origin import Provenance
 from storage.parts import parts, publish_packed
-from storage.schema import Provenance
 from storage.shared_store_token import store_with
 from tasks import probe, worker
 from tasks.batch import Batch
