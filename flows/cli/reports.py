@@ -15,8 +15,18 @@ if TYPE_CHECKING:
     from flows.reports.document import Document
     from storage import Store
 
-Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")]
-Format = Annotated[str, typer.Option("--format", help="Format of the report: html, md or both.")]
+Out = Annotated[
+    Path,
+    typer.Option(metavar="PATH", help="Folder for the files; or the report itself, a file .html or .md."),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="Format of the report: html, md or both; default: as in --out, else html.",
+    ),
+]
 Figures = Annotated[
     bool, typer.Option("--figures", help="Also write every chart as SVG and PDF; md always does.")
 ]
@@ -38,7 +48,7 @@ def sweep(
     ],
     store: StorePath = DEFAULT_STORE,
     out: Out = DEFAULT_OUT,
-    kind: Format = "html",
+    kind: Format = None,
     figures: Figures = False,
     all_settings: AllSettings = False,
     json: Json = False,
@@ -67,7 +77,7 @@ def _comparison(name: str, what: str) -> Callable[..., None]:
     def command(
         store: StorePath = DEFAULT_STORE,
         out: Out = DEFAULT_OUT,
-        kind: Format = "html",
+        kind: Format = None,
         figures: Figures = False,
         all_settings: AllSettings = False,
         json: Json = False,
@@ -99,19 +109,16 @@ compare_membership = _comparison(
 
 
 def _write(
-    make: "Callable[[], Document]", out: Path, kind: str, figures: bool, all_settings: bool, json: bool
+    make: "Callable[[], Document]", out: Path, kind: str | None, figures: bool, all_settings: bool, json: bool
 ) -> None:
     """Write a report, and print its files and its missing parts."""
     from flows.reports.charts import NEEDED, available
-    from flows.reports.files import FORMATS, write
-    from storage.located import outside_stores
+    from flows.reports.files import target, write
 
-    if kind not in FORMATS:
-        raise DomainError(f"Expected --format in {{{', '.join(FORMATS)}}}, got {kind}.")
+    target(out, kind)  # rejects a wrong place before the report is made
     figures = figures or all_settings
     if figures and not available():
         raise DomainError(NEEDED)
-    outside_stores(out, "folder")
     document = make()
     written = write(document, out, kind, figures=figures, all_settings=all_settings)
     if json:

@@ -10,30 +10,57 @@ from flows.reports.document import Document
 from flows.reports.html import html
 from flows.reports.markdown import markdown
 from flows.reports.plot import Plot
+from privcore import DomainError
 from storage.disk import write_atomically
+from storage.located import outside_stores
 
-FORMATS = ("html", "md", "both")
+FORMATS = {"html": ("html",), "md": ("md",), "both": ("html", "md")}
+
+
+def target(out: Path, kind: str | None) -> tuple[Path, str, tuple[str, ...]]:
+    """Return the folder of a report, the name of its file, and its formats.
+
+    The name is empty if `out` is a folder; it is then that of the report.
+
+    Args:
+        out: The folder, which need not exist, or a file with the suffix of a format.
+        kind: One of `FORMATS`; None for the format of the file, or HTML in a folder.
+
+    Raises:
+        DomainError: The format is unknown or not that of the file, or the folder is inside a store.
+    """
+    if kind is not None and kind not in FORMATS:
+        raise DomainError(f"Expected --format in {{{', '.join(FORMATS)}}}, got {kind}.")
+    suffix = out.suffix.removeprefix(".")
+    if suffix not in ("html", "md") or out.is_dir():
+        outside_stores(out, "folder")
+        return out, "", FORMATS[kind or "html"]
+    if kind not in (None, suffix):
+        raise DomainError(f"Expected --format {suffix} with --out {out}, got {kind}.")
+    outside_stores(out.parent, "folder")
+    return out.parent, out.stem, (suffix,)
 
 
 def write(
-    document: Document, out: Path, kind: str, *, figures: bool, all_settings: bool = False
+    document: Document, out: Path, kind: str | None, *, figures: bool, all_settings: bool = False
 ) -> dict[str, Any]:
     """Write the files of a report, and return a summary for JSON.
 
     Args:
         document: The report.
-        out: The folder; it is created if it does not exist.
-        kind: `html`, `md` or `both`.
+        out: As in `target`.
+        kind: As in `target`.
         figures: Whether to write charts as files too; Markdown always has them, since it shows these files.
         all_settings: Whether each setting of a chart becomes a file, instead of only the first.
 
     Raises:
-        DomainError: The folder is inside a store, or a file cannot be written there.
+        DomainError: As `target`, or a file cannot be written there.
         StoreError: The disk refused.
     """
-    drawing = figures or (kind != "html" and charts.available())
+    out, stem, suffixes = target(out, kind)
+    drawing = figures or ("md" in suffixes and charts.available())
     pictures = list(_pictures(document, all_settings)) if drawing else []
-    texts = {f"{document.name}.{each}": each for each in (("html", "md") if kind == "both" else (kind,))}
+    texts = {f"{stem or document.name}.{each}": each for each in suffixes}
     names = [*texts, *(f"{stem}.{suffix}" for stem, _, _ in pictures for suffix in charts.FIGURES)]
     targets = {name: target_of(out / name) for name in names}
     out.mkdir(parents=True, exist_ok=True)
