@@ -35,15 +35,30 @@ def _folder(context: typer.Context, store: Path) -> Path:
     return place.root
 
 
-StorePath = Annotated[
-    Path,
-    typer.Option(
-        "--store",
-        metavar="FOLDER",
-        callback=_folder,
-        help="Folder of the store, or its address s3://bucket/prefix.",
-    ),
-]
+def _existing(context: typer.Context, param: typer.CallbackParam, store: Path) -> Path:
+    """Return the folder to work in, as `_folder`; reject a store that was named and does not exist.
+
+    The default store may be missing: then the shipped table answers.
+    """
+    folder = _folder(context, store)
+    source = context.get_parameter_source(str(param.name))
+    if context.resilient_parsing or source is None or source.name == "DEFAULT":
+        return folder
+    from storage.errors import StoreError
+    from storage.located import located
+
+    if located(folder).is_empty():
+        raise StoreError(
+            f"No store found at {shown(folder)}: `privsweep run SWEEP --store ...` makes one; without "
+            f"--store, the folder {DEFAULT_STORE} or the shipped table answers."
+        )
+    return folder
+
+
+_STORE = {"metavar": "FOLDER", "help": "Folder of the store, or its address s3://bucket/prefix."}
+StorePath = Annotated[Path, typer.Option("--store", callback=_existing, **_STORE)]
+NewStorePath = Annotated[Path, typer.Option("--store", callback=_folder, **_STORE)]
+"""The same option of commands that make a store, or plan to."""
 
 
 AllowDegraded = Annotated[
@@ -114,13 +129,17 @@ def at_least_zero(limit: float) -> float:
 LimitSeconds = Annotated[
     float,
     typer.Option(
-        callback=at_least_zero, help="Do not start methods whose estimated time exceeds this, in seconds."
+        callback=at_least_zero,
+        metavar="NUMBER",
+        help="Do not start methods whose estimated time exceeds this, in seconds.",
     ),
 ]
 LimitBytes = Annotated[
     float,
     typer.Option(
-        callback=at_least_zero, help="Do not start methods whose estimated memory exceeds this, in bytes."
+        callback=at_least_zero,
+        metavar="NUMBER",
+        help="Do not start methods whose estimated memory exceeds this, in bytes.",
     ),
 ]
 Explain = Annotated[
@@ -131,12 +150,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON with all digits."
 Workers = Annotated[
     int | None,
     typer.Option(
-        min=1, max=100_000, help="Number of worker processes; default: one per core, or all of a cluster."
+        min=1,
+        max=100_000,
+        metavar="NUMBER",
+        help="Number of worker processes; default: one per core, or all of a cluster.",
     ),
 ]
 Engine = Annotated[
     str,
     typer.Option(
+        metavar="WORD",
         help="Engine that computes: ray (in parallel), serial, or auto (ray for more than 10 s of work).",
     ),
 ]

@@ -10,8 +10,8 @@ from flows.cli.options import (
     DEFAULT_STORE,
     Engine,
     MethodNames,
+    NewStorePath,
     RayAddress,
-    StorePath,
     Workers,
     check_engine,
 )
@@ -51,7 +51,10 @@ def _countable(limit: float) -> float:
 
 
 MaxPoints = Annotated[
-    float, typer.Option(min=1, callback=_countable, help="Reject a sweep with more points than this.")
+    float,
+    typer.Option(
+        min=1, callback=_countable, metavar="NUMBER", help="Reject a sweep with more points than this."
+    ),
 ]
 Retry = Annotated[bool, typer.Option("--retry", help="Compute stored failures and timeouts again.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -61,12 +64,13 @@ def plan(  # noqa: PLR0913, PLR0917  the options of a command
     sweep: SweepName,
     words: Words = None,
     method: MethodNames = None,
-    store: StorePath = DEFAULT_STORE,
+    store: NewStorePath = DEFAULT_STORE,
     workers: Workers = None,
     max_points: MaxPoints = 1e6,
     retry: Retry = False,
     cluster: Annotated[
-        str | None, typer.Option(help="Simulate the schedule on a cluster, such as nodes=200,cores=32.")
+        str | None,
+        typer.Option(metavar="SIZES", help="Simulate the schedule on a cluster, such as nodes=200,cores=32."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -95,7 +99,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     sweep: SweepName,
     words: Words = None,
     method: MethodNames = None,
-    store: StorePath = DEFAULT_STORE,
+    store: NewStorePath = DEFAULT_STORE,
     workers: Workers = None,
     engine: Engine = "auto",
     ray_address: RayAddress = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, Json, StorePath
+from flows.cli.options import DEFAULT_STORE, Json, NewStorePath, StorePath
 from flows.printing import as_json, note, say
 from flows.printing import show as show_table
 from privcore import DomainError, ExitCode
@@ -63,7 +63,7 @@ def show(file: TableFile = None, json: Json = False) -> None:
 
 def import_(
     file: TableFile = None,
-    store: StorePath = DEFAULT_STORE,
+    store: NewStorePath = DEFAULT_STORE,
     check: Annotated[
         int,
         typer.Option(
@@ -73,7 +73,10 @@ def import_(
         ),
     ] = 20,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the drawn rows; default: a new one, which is printed.")
+        int | None,
+        typer.Option(
+            min=0, metavar="NUMBER", help="Seed of the drawn rows; default: a new one, which is printed."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
