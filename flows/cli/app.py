@@ -26,28 +26,28 @@ MANY_OBJECTS = 50_000
 
 # fmt: off
 COMMANDS = {
-    "plan": ("sweep:plan", "Estimate the cost of a sweep: points, time, memory and disk. Starts and writes nothing."),
-    "run": ("sweep:run", "Compute the points of a sweep that are not stored yet. After Ctrl-C, the same command resumes."),
-    "schema": ("sweep:schema", "Print the JSON Schema of the TOML format of sweeps, for completion and checks in editors."),
-    "status": ("status:status", "Show how many points of each sweep are stored, how many failed, and whether it is running."),
     "epsilon": ("training:epsilon", "Bound epsilon of one training run from below and from above."),
     "noise": ("noise:noise", "Find the least noise multiplier whose epsilon is proved to be at most a target."),
     "profile": ("profile:profile", "Print epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run."),
-    "steps": ("training:steps_of", "Compute the steps of an epoch from examples and batch size, and show which rounding is safe."),
     "compare": ("compare:compare", "Bound epsilon of one training run for every sampling that its options describe."),
-    "ask": ("ask:ask", "Bound any problem now, by all methods that apply or by the named methods."),
-    "methods": ("ask:methods", "List problems and the methods that bound them, or describe one problem or method."),
-    "lookup": ("lookup:lookup", "Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute."),
-    "sql": ("store:sql", "Run a SELECT over a store; docs/sql.md describes the views."),
-    "export": ("store:export", "Write the result of a SELECT as CSV, Parquet, JSON, Markdown or LaTeX."),
+    "steps": ("training:steps_of", "Compute the steps of an epoch from examples and batch size, and show which rounding is safe."),
     "labels": ("labels:labels", "Compare bags of labels with randomized response, and find when both reveal the same."),
     "audit": ("audit:audit", "Compute the epsilon that an audit in one run refutes, with each canary included by a fair coin."),
     "membership": ("membership:membership", "Bound the advantage of every membership inference attack on a learner from given facts."),
-    "serve": ("page:serve", "Serve the lookup page on this machine only, and also compute new answers. Ctrl-C stops it."),
+    "ask": ("ask:ask", "Bound any problem now, by all methods that apply or by the named methods."),
+    "methods": ("ask:methods", "List problems and the methods that bound them, or describe one problem or method."),
+    "plan": ("sweep:plan", "Estimate the cost of a sweep: points, time, memory and disk. Starts and writes nothing."),
+    "run": ("sweep:run", "Compute the points of a sweep that are not stored yet. After Ctrl-C, the same command resumes."),
+    "status": ("status:status", "Show how many points of each sweep are stored, how many failed, and whether it is running."),
+    "schema": ("sweep:schema", "Print the JSON Schema of the TOML format of sweeps, for completion and checks in editors."),
+    "lookup": ("lookup:lookup", "Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute."),
+    "sql": ("store:sql", "Run a SELECT over a store; docs/sql.md describes the views."),
+    "export": ("store:export", "Write the result of a SELECT as CSV, Parquet, JSON, Markdown or LaTeX."),
     "verify": ("maintenance:verify", "Read every byte of a store, and list damaged, missing, foreign and leftover files."),
     "repair": ("maintenance:repair", "Move damaged files into quarantine, and compute the lost points again. Deletes nothing."),
     "compact": ("maintenance:compact", "Merge small parts into large sorted parts; others may read and write meanwhile."),
     "gc": ("maintenance:gc", "Delete data that no reader uses: superseded rows, old snapshots, files of killed writers."),
+    "serve": ("page:serve", "Serve the lookup page on this machine only, and also compute new answers. Ctrl-C stops it."),
     "report sweep": ("reports:sweep", "Report on a sweep: tables, charts, failures and provenance. Short form: `report SWEEP`."),
     "report compare-training": ("reports:compare_training", "Compare allocation, Poisson sampling, shuffling and no amplification at equal settings."),
     "report compare-labels": ("reports:compare_labels", "Compare bags of labels with the randomized response that reveals as much."),
@@ -70,6 +70,50 @@ A command without a sentence is an earlier name, which still works but is not li
 """
 # fmt: on
 
+PANELS = {
+    "Ask": (
+        "epsilon",
+        "noise",
+        "profile",
+        "compare",
+        "steps",
+        "labels",
+        "audit",
+        "membership",
+        "ask",
+        "methods",
+    ),
+    "Sweep": ("plan", "run", "status", "schema"),
+    "Store": ("lookup", "sql", "export", "verify", "repair", "compact", "gc"),
+    "Publish": ("serve", "report", "table", "page"),
+}
+"""Commands and groups of commands under each heading of `privsweep --help`."""
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+
+
+def _named(found: list[Any]) -> list[Any]:
+    """Return parameters whose help names what to type: nothing after a flag, where it would say `<bool>`."""
+    for each in found:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return found
+
+
+class Documented(TyperCommand):
+    """A command of the table."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters."""
+        return _named(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands, or the whole command line."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters."""
+        return _named(super().get_params(ctx))
+
 
 class Deferred(TyperCommand):
     """A command whose module is imported on first use; lists of commands need only its sentence.
@@ -83,7 +127,7 @@ class Deferred(TyperCommand):
         return self.callback().make_context(info_name, args, parent, **extra)
 
 
-class ReportGroup(TyperGroup):
+class ReportGroup(Group):
     """Commands below `report`; any other word is the name of a sweep."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -101,11 +145,19 @@ def command(words: str) -> Any:
     """
     module, _, function = COMMANDS[words][0].partition(":")
     alone = typer.Typer(add_completion=False)
-    alone.command(words.rsplit(maxsplit=1)[-1])(getattr(import_module(f"flows.cli.{module}"), function))
+    named = alone.command(words.rsplit(maxsplit=1)[-1], cls=Documented, epilog=_examples(words))
+    named(getattr(import_module(f"flows.cli.{module}"), function))
     made = typer.main.get_command(alone)
     # Typer keeps the line breaks of a docstring after its first paragraph, and breaks the lines again.
     made.help = "\n\n".join(" ".join(text.split()) for text in (made.help or "").split("\n\n"))
     return made
+
+
+def _examples(words: str) -> str | None:
+    """Return the end of the help of a command or group; None for an earlier name."""
+    from flows.cli.examples import EXAMPLES
+
+    return "\n\n".join(["Examples:", *EXAMPLES[words]]) if words in EXAMPLES else None
 
 
 def _importing(words: str) -> Callable[[], Any]:
@@ -119,7 +171,13 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"privsweep {version('privsweep')}")
+        from storage.origin import commit_text, provenance
+        from storage.shipped import described, shipped_version
+
+        code, table = provenance(), shipped_version()
+        commit = commit_text(f"commit {code.git_commit[:12]}", code.git_dirty)
+        typer.echo(f"privsweep {version('privsweep')} ({commit})")
+        typer.echo(described(table) if table else "no shipped table")
         raise typer.Exit
 
 
@@ -134,6 +192,7 @@ def _options(
 def _assembled() -> typer.Typer:
     """Return the command line with its groups and commands, without importing any command."""
     whole = typer.Typer(
+        cls=Group,
         name="privsweep",
         help="Compute rigorous bounds of differential privacy for grids of problems, and store them in Parquet.",
         epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 the store has no answer, "
@@ -147,20 +206,28 @@ def _assembled() -> typer.Typer:
         "report": typer.Typer(
             cls=ReportGroup,
             help="Write reports on a store: `report SWEEP` for one sweep, or a command below.",
+            epilog=_examples("report"),
             no_args_is_help=True,
         ),
         "table": typer.Typer(
-            help="Publish, check, import and compare lookup tables: answers of a store in a Parquet file."
+            cls=Group,
+            help="Publish, check, import and compare lookup tables: answers of a store in a Parquet file.",
+            epilog=_examples("table"),
         ),
-        "page": typer.Typer(help="Build a lookup page of a store, for browsers.", no_args_is_help=True),
+        "page": typer.Typer(
+            cls=Group,
+            help="Build a lookup page of a store, for browsers.",
+            epilog=_examples("page"),
+            no_args_is_help=True,
+        ),
     }
     for words, (_, sentence) in COMMANDS.items():
         group, _, name = words.rpartition(" ")
-        groups.get(group, whole).command(name, cls=Deferred, help=sentence, hidden=not sentence)(
-            _importing(words)
-        )
+        groups.get(group, whole).command(
+            name, cls=Deferred, help=sentence, hidden=not sentence, rich_help_panel=_PANEL_OF.get(words)
+        )(_importing(words))
     for name, below in groups.items():
-        whole.add_typer(below, name=name)
+        whole.add_typer(below, name=name, rich_help_panel=_PANEL_OF[name])
     return whole
 
 

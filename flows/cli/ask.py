@@ -45,7 +45,9 @@ def ask(
     method: MethodNames = None,
     batch: Annotated[
         Path | None,
-        typer.Option(help="File of JSON lines, or `-` for standard input; prints a JSON line for each."),
+        typer.Option(
+            metavar="FILE", help="File of JSON lines, or `-` for standard input; prints a JSON line for each."
+        ),
     ] = None,
     limit_seconds: LimitSeconds = 300.0,
     limit_bytes: LimitBytes = 2e9,

@@ -17,7 +17,9 @@ from privcore.extras import require
 from storage.located import outside_stores
 
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")]
-Format = Annotated[str, typer.Option("--format", help="Format of the files: png, svg or pdf.")]
+Format = Annotated[
+    str, typer.Option("--format", metavar="FORMAT", help="Format of the files: png, svg or pdf.")
+]
 Names = Annotated[
     list[str] | None,
     typer.Option("--figure", metavar="NAME", help="Figure to draw; repeat the option for several figures."),

@@ -38,7 +38,10 @@ def verify(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the drawn rows; default: a new one, which is printed.")
+        int | None,
+        typer.Option(
+            min=0, metavar="NUMBER", help="Seed of the drawn rows; default: a new one, which is printed."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -186,7 +189,10 @@ def gc(
     store: StorePath = DEFAULT_STORE,
     dry_run: DryRun = False,
     quarantine_days: Annotated[
-        float | None, typer.Option(min=0.0, help="Also delete files quarantined at least this many days ago.")
+        float | None,
+        typer.Option(
+            min=0.0, metavar="DAYS", help="Also delete files quarantined at least this number of days ago."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -40,7 +40,7 @@ def build(
 def serve(
     store: StorePath = DEFAULT_STORE,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free port.")
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 chooses a free port.")
     ] = 8730,
     json: Json = False,
     allow_degraded: AllowDegraded = False,

@@ -25,7 +25,7 @@ from flows.printing import exactly, note, show
 from privcore import DomainError, ExitCode
 
 LimitSeconds = Annotated[
-    float, typer.Option(callback=at_least_zero, help="Time limit of the query, in seconds.")
+    float, typer.Option(callback=at_least_zero, metavar="NUMBER", help="Time limit of the query, in seconds.")
 ]
 
 GRACE_SECONDS = 3.0

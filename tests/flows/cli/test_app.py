@@ -13,6 +13,8 @@ from typer.core import TyperGroup
 from flows.cli import app as cli
 from flows.cli.app import run
 from privcore import ExitCode, PrivsweepError
+from storage.origin import provenance
+from storage.shipped import shipped_version
 
 
 def test_help_needs_no_heavy_import_and_lists_the_commands() -> None:
@@ -49,9 +51,14 @@ def test_the_sentence_about_a_command_is_the_first_of_its_help(words: str) -> No
     assert " ".join(first.split()) == cli.COMMANDS[words][1]
 
 
-def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_that_of_the_distribution_with_its_commit_and_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PRIVSWEEP_TABLE")
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"privsweep {version('privsweep')}\n"
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"privsweep {version('privsweep')} (commit {provenance().git_commit[:12]}")
+    assert second == f"shipped table {shipped_version()}"
 
 
 @pytest.mark.parametrize(
