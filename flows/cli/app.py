@@ -92,7 +92,7 @@ _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
 def _named(found: list[Any]) -> list[Any]:
-    """Return parameters whose help names what to type: nothing after a flag, where it would say `<bool>`."""
+    """Return parameters with an empty type for each flag: the help would say `<bool>`."""
     for each in found:
         if getattr(each, "is_flag", False):
             each.metavar = ""

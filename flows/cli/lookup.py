@@ -11,6 +11,7 @@ from flows.cli.options import (
     AllowDegraded,
     Explain,
     Json,
+    Keep,
     LimitSeconds,
     StorePath,
     finish,
@@ -43,7 +44,7 @@ def lookup(  # noqa: PLR0913  the options of a command are its arguments
             "--compute", help="Compute now if nothing is stored, or the stored bracket is wider than 5 %."
         ),
     ] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Store the bounds that --compute computes.")] = False,
+    keep: Keep = False,
     limit_seconds: LimitSeconds = 300.0,
     explain: Explain = False,
     json: Json = False,

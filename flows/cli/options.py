@@ -38,11 +38,11 @@ def _folder(context: typer.Context, store: Path) -> Path:
 def _existing(context: typer.Context, param: typer.CallbackParam, store: Path) -> Path:
     """Return the folder to work in, as `_folder`; reject a store that was named and does not exist.
 
-    The default store may be missing: then the shipped table answers.
+    The default store may be missing: then the shipped table answers. With --keep, the command makes a store.
     """
     folder = _folder(context, store)
     source = context.get_parameter_source(str(param.name))
-    if context.resilient_parsing or source is None or source.name == "DEFAULT":
+    if context.resilient_parsing or context.params.get("keep") or source is None or source.name == "DEFAULT":
         return folder
     from storage.errors import StoreError
     from storage.located import located
@@ -57,6 +57,10 @@ def _existing(context: typer.Context, param: typer.CallbackParam, store: Path) -
 
 _STORE = {"metavar": "FOLDER", "help": "Folder of the store, or its address s3://bucket/prefix."}
 StorePath = Annotated[Path, typer.Option("--store", callback=_existing, **_STORE)]
+Keep = Annotated[
+    bool,
+    typer.Option("--keep", is_eager=True, help="Store the bounds that the command computes."),
+]
 NewStorePath = Annotated[Path, typer.Option("--store", callback=_folder, **_STORE)]
 """The same option of commands that make a store, or plan to."""
 

@@ -16,6 +16,7 @@ from flows.cli.options import (
     DEFAULT_STORE,
     AllowDegraded,
     Json,
+    Keep,
     StorePath,
     at_least_zero,
     reading,
@@ -44,9 +45,7 @@ def sql(
     ],
     store: StorePath = DEFAULT_STORE,
     limit_seconds: LimitSeconds = 60.0,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Store the bounds that certified_epsilon computes.")
-    ] = False,
+    keep: Keep = False,
     json: Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV with all digits.")] = False,
     allow_degraded: AllowDegraded = False,

@@ -293,8 +293,8 @@ def test_stored_only_without_an_answer_is_exit_code_3_and_says_what_is_stored(
     words = ("epsilon", "--sampling", "none", "--sigma", "1", "--stored-only", "--adjacency", "add")
     assert privsweep(*words, "--delta", "1e-5", "--store", store) == 3
     assert "It has: sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
-    assert privsweep(*words, "--delta", "1e-5", "--store", "nowhere") == 3
-    assert "No store exists at nowhere" in privsweep.err
+    assert privsweep(*words, "--delta", "1e-5", "--store", "nowhere") == 2
+    assert "No store found at nowhere" in privsweep.err
 
 
 def test_random_allocation_is_answered_in_one_command(privsweep: Command) -> None:
@@ -506,7 +506,7 @@ def test_lookup_of_what_nothing_covers_is_exit_code_3(privsweep: Command, store:
     assert "It has: sigma 0.5 to 2, delta 1e-8 to 1e-5" in privsweep.err
     assert privsweep("lookup", "unamplified-delta", "sigma=1", "epsilon=1", "--store", store) == 3
     assert "The store has no proved answer for unamplified-delta sigma=1 epsilon=1" in privsweep.err
-    assert privsweep("lookup", *ONE, "--store", "nowhere") == 3
+    assert privsweep("lookup", *ONE, "--store", "nowhere") == 2
 
 
 def test_lookup_says_in_which_field_the_question_is_outside(privsweep: Command, store: Path) -> None:
@@ -620,7 +620,7 @@ def test_lookup_of_a_sweep_of_which_nothing_is_stored_is_exit_code_3(
     path = tmp_path / "other.toml"
     path.write_text(SWEEP.replace("[0.5, 1.0, 2.0]", "[7.0]"))
     assert privsweep("lookup", path, "--store", store) == 3
-    assert privsweep("lookup", path, "--store", "nowhere") == 3
+    assert privsweep("lookup", path, "--store", "nowhere") == 2
 
 
 def test_lookup_of_an_unknown_name_suggests_a_sweep(privsweep: Command, store: Path) -> None:

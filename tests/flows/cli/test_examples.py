@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("examples")
 
 SERVED = "serve"  # it ends by Ctrl-C: tests/flows/page starts it
 LACKING = {"report compare-labels": 1, "report compare-audits": 1, "report compare-membership": 3}
-"""Exit codes of reports whose problems the shipped table lacks; each says what to run."""
+"""Exit codes of reports whose problems the shipped table lacks; each names the sweep to run."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def typed(folder: Path, line: str, code: int = 0) -> str:
-    """Run a line in a shell that ends with this code, and return what it prints."""
+    """Run a line in a shell that ends with this code, and return its output."""
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     environment = {"PATH": path, "HOME": str(folder), "PRIVSWEEP_CACHE": f"{folder}/cache"}
     done = subprocess.run(
