@@ -107,7 +107,7 @@ class Documented(TyperCommand):
         return _named(super().get_params(ctx))
 
 
-class Group(TyperGroup):
+class DocumentedGroup(TyperGroup):
     """A group of commands, or the whole command line."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -127,7 +127,7 @@ class Deferred(TyperCommand):
         return self.callback().make_context(info_name, args, parent, **extra)
 
 
-class ReportGroup(Group):
+class ReportGroup(DocumentedGroup):
     """Commands below `report`; any other word is the name of a sweep."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -192,7 +192,7 @@ def _options(
 def _assembled() -> typer.Typer:
     """Return the command line with its groups and commands, without importing any command."""
     whole = typer.Typer(
-        cls=Group,
+        cls=DocumentedGroup,
         name="privsweep",
         help="Compute rigorous bounds of differential privacy for grids of problems, and store them in Parquet.",
         epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 the store has no answer, "
@@ -210,12 +210,12 @@ def _assembled() -> typer.Typer:
             no_args_is_help=True,
         ),
         "table": typer.Typer(
-            cls=Group,
+            cls=DocumentedGroup,
             help="Publish, check, import and compare lookup tables: answers of a store in a Parquet file.",
             epilog=_examples("table"),
         ),
         "page": typer.Typer(
-            cls=Group,
+            cls=DocumentedGroup,
             help="Build a lookup page of a store, for browsers.",
             epilog=_examples("page"),
             no_args_is_help=True,

@@ -27,8 +27,6 @@ def test_every_option_of_a_command_has_a_row_with_its_meaning(words: str) -> Non
 
 def test_defaults_and_ranges_are_words() -> None:
     made = section("serve")
-    assert (
-        "| `--port PORT` | `8730` | Port to listen on; 0 chooses a free port. From 0 to 65,535. |" in made
-    )
+    assert "| `--port PORT` | `8730` | Port to listen on; 0 chooses a free port. From 0 to 65,535. |" in made
     assert "| `--store FOLDER` | `store` |" in made
     assert "| `NEW` | required |" in section("table diff")
