@@ -18,8 +18,7 @@ from privcore.params import SIGMA
 from privcore.training import from_sizes
 from privsweep.enclosure import Comparison, Enclosure, comparison, enclosure, of_any
 from privsweep.question import question, text, texts
-from privsweep.stored import answered, answered_rows
-from storage import open_store
+from privsweep.stored import DEFAULT_STORE, answered, answered_rows, opened_store
 
 Number = float | int
 
@@ -38,7 +37,7 @@ def epsilon(  # noqa: PLR0913  the parameters of a training run
     adjacency: str | None = None,
     redraw: str | None = None,
     largest_batch: int | None = None,
-    store: str | Path = "store",
+    store: str | Path = DEFAULT_STORE,
     compute: bool = True,
     limit_seconds: float = LIMIT_SECONDS,
 ) -> Enclosure:
@@ -63,7 +62,7 @@ def epsilon(  # noqa: PLR0913  the parameters of a training run
         adjacency: Neighbouring relation, such as `add-remove`, `zero-out` or `replace-one`.
         redraw: For several epochs: `once` or `each-epoch`.
         largest_batch: Size to which truncated Poisson sampling cuts batches.
-        store: Folder or address of a store; it need not exist.
+        store: Folder or address of a store; only the default one may be missing.
         compute: Whether to compute; otherwise any stored bound is the answer.
         limit_seconds: Time after which methods are not started, in seconds.
 
@@ -93,7 +92,7 @@ def epsilon(  # noqa: PLR0913  the parameters of a training run
         return of_any(any_sampler(answered_rows(asked, store, compute, limit_seconds)), notes)
     kind, fields, notes = question(sampling, options, examples, batch_size)
     problem = kind.asked(fields)
-    with open_store(store, missing_ok=True) as opened:
+    with opened_store(store) as opened:
         return enclosure(answered(opened, problem, compute, limit_seconds), notes)
 
 
@@ -169,7 +168,7 @@ def compare(  # noqa: PLR0913  the parameters of a training run
     examples: int | None = None,
     batch_size: Number | None = None,
     adjacency: str | None = None,
-    store: str | Path = "store",
+    store: str | Path = DEFAULT_STORE,
     compute: bool = True,
     limit_seconds: float = LIMIT_SECONDS,
 ) -> Comparison:
@@ -185,7 +184,7 @@ def compare(  # noqa: PLR0913  the parameters of a training run
         examples: Number of training examples.
         batch_size: Average number of examples in a step.
         adjacency: Neighbouring relation.
-        store: Folder or address of a store; it need not exist.
+        store: Folder or address of a store; only the default one may be missing.
         compute: Whether to compute; otherwise any stored bound is the answer.
         limit_seconds: Time after which methods are not started, for each sampler, in seconds.
 

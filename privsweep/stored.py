@@ -10,12 +10,23 @@ from flows.answers.sourced import Sourced, computed
 from privcore import Problem
 from storage import Store, open_store
 
+DEFAULT_STORE = "store"
+
+
+def opened_store(store: str | Path) -> Store:
+    """Open a store for answers; only the default one may be missing: then the shipped table answers.
+
+    Raises:
+        StoreError: A store of another name does not exist, or is not a store.
+    """
+    return open_store(store, missing_ok=Path(store) == Path(DEFAULT_STORE))
+
 
 def answered_rows(
     asked: Mapping[str, Problem], store: str | Path, compute: bool, limit_seconds: float
 ) -> list[SchemeRow]:
     """Return the rows about the problems of one run, stored or computed."""
-    with open_store(store, missing_ok=True) as opened:
+    with opened_store(store) as opened:
 
         def answering(problem: Problem) -> Sourced | None:
             if not compute:

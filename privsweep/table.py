@@ -6,6 +6,7 @@ from typing import Any
 from flows.answers.export import rows_of
 from flows.answers.sql_functions import CertifiedEpsilon
 from flows.printing import as_text, exactly, html_table
+from privsweep.stored import DEFAULT_STORE
 from storage import open_store
 from storage.frames import converter
 from storage.located import located
@@ -66,7 +67,7 @@ class Table:
         return f"{first}{len(self)} row{'s' * (len(self) != 1)} from {self.source}"
 
 
-def sql(query: str, store: str | Path = "store", *, limit_seconds: float = 60.0) -> Table:
+def sql(query: str, store: str | Path = DEFAULT_STORE, *, limit_seconds: float = 60.0) -> Table:
     """Return the result of one SELECT over a store, or over the shipped table if there is no store.
 
     Args:
@@ -85,7 +86,8 @@ def sql(query: str, store: str | Path = "store", *, limit_seconds: float = 60.0)
         ...     "a&lt;b" in sql("select 'a<b' as word", f"{folder}/store")._repr_html_()
         True
     """
-    if located(store).is_empty() and (shipped := shipped_store()) is not None:
+    missing = Path(store) == Path(DEFAULT_STORE) and located(store).is_empty()
+    if missing and (shipped := shipped_store()) is not None:
         opened, source = shipped, f"the {described(shipped_version())}"
     else:
         opened, source = open_store(store), f"the store {store}"

@@ -125,13 +125,21 @@ def test_a_query_without_a_store_reads_the_shipped_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(max(FOLDER.glob("lookup-*.parquet"))))
-    table = ps.sql("select count(*) as n from best", tmp_path / "none")
+    monkeypatch.chdir(tmp_path)
+    table = ps.sql("select count(*) as n from best")
     assert table.source.startswith("the shipped table ")
     assert table.arrow["n"].to_pylist()[0] > 10_000
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("x")
     with pytest.raises(ps.PrivsweepError, match="is not a store"):
         ps.sql("from best", tmp_path / "other")
+
+
+def test_a_store_that_was_named_must_exist(tmp_path: Path) -> None:
+    run = {"sigma": 1.0, "delta": 1e-5, "sampling": "none"}
+    for asked in (lambda store: ps.sql("from best", store), lambda store: ps.epsilon(**run, store=store)):
+        with pytest.raises(ps.PrivsweepError, match="No store found"):
+            asked(tmp_path / "none")
 
 
 def test_a_noise_is_shown_with_the_safe_side_of_both_ends() -> None:
