@@ -9,7 +9,8 @@ from flows.answers.ask import LIMIT_SECONDS
 from flows.answers.ask import ask as ask_methods
 from flows.answers.compare import problems
 from flows.answers.loaders import UNKNOWN
-from flows.answers.noise import Noise, find_noise
+from flows.answers.noise import TARGET, Noise, find_noise
+from flows.answers.noise_any import find_noise_any
 from flows.answers.noise_confirmed import asked_again, confirmed
 from flows.answers.show import estimates_of
 from flows.answers.sourced import Sourced
@@ -152,9 +153,14 @@ def noise(  # noqa: PLR0913  the parameters of a training run
     }
     options |= {"adjacency": adjacency, "redraw": redraw, "largest_batch": largest_batch}
     options["sampling_probability"] = sampling_probability
+    again = asked_again(float(epsilon), None, limit_seconds=limit_seconds)
+    if sampling == UNKNOWN:
+        given = texts(options | {"sigma": 1})
+        asked, _ = candidates(given, examples=text(examples), batch_size=text(batch_size))
+        target = TARGET.check(epsilon)
+        return find_noise_any(asked, target, again, precision=precision, limit_seconds=limit_seconds)
     kind, fields, _ = question(sampling, options, examples, batch_size)
     least = find_noise(kind, fields, float(epsilon), precision=precision, limit_seconds=limit_seconds)
-    again = asked_again(float(epsilon), None, limit_seconds=limit_seconds)
     return confirmed(least, again, precision=precision, largest=SIGMA.upper)
 
 

@@ -7,7 +7,7 @@ from flows.answers.ask import UncoveredError
 from flows.answers.compare import SchemeRow, problems
 from flows.answers.compare_output import contents, print_rows
 from flows.answers.explain import Explanation
-from flows.answers.loaders import LOADERS, UNKNOWN
+from flows.answers.loaders import UNKNOWN, loader
 from flows.answers.show import bracket_text, kind_of
 from flows.answers.sourced import Sourced
 from flows.printing import as_json, say
@@ -36,11 +36,6 @@ def candidates(
             raise DomainError(f"Expected no {name} with sampling {UNKNOWN}, since it describes one sampler.")
     rest = {name: value for name, value in options.items() if name not in OF_ONE}
     return problems(rest, examples=examples, batch_size=batch_size)
-
-
-def loader(sampling: str) -> str:
-    """Return a sampler with the code of a loader that has it."""
-    return f"{sampling}: {LOADERS[sampling]}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,11 @@ UNKNOWN = "unknown"
 """Word of `--sampling` for all samplers that `privsweep compare` lists."""
 
 
+def loader(sampling: str) -> str:
+    """Return a sampler with the code of a loader that has it."""
+    return f"{sampling}: {LOADERS[sampling]}"
+
+
 def sampling_error(sampling: object) -> ChoiceError:
     """Return the error about a missing or unknown sampler, with a line for each sampler.
 

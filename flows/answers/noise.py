@@ -97,8 +97,10 @@ class Noise:
         if self.short is not None:
             low = f"at least {rounded_down(self.short.lower)}"
             rows.append((exactly(self.short_sigma), "does not suffice", low, self.short.lower_by))
-        title = f"epsilon at most {exactly(self.target)}: {self.enough.problem.name}"
-        return html_table(("sigma", "", "epsilon", "method"), rows, title)
+        return html_table(("sigma", "", "epsilon", "method"), rows, self._title())
+
+    def _title(self) -> str:
+        return f"epsilon at most {exactly(self.target)}: {self.enough.problem.name}"
 
     def as_content(self) -> dict[str, Any]:
         """Return the noise multipliers and their proofs for JSON."""

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from flows.answers.loaders import UNKNOWN
 from flows.cli.options import (
     DEFAULT_STORE,
     AllowDegraded,
@@ -32,6 +33,7 @@ from flows.cli.training_options import (
 )
 from flows.printing import note
 from flows.spec.words import number
+from privcore import DomainError
 from privcore.params import SIGMA
 
 
@@ -65,43 +67,58 @@ def noise(  # noqa: PLR0913
     """Find the least noise multiplier whose epsilon is proved to be at most a target.
 
     With the same options and this noise multiplier, `privsweep epsilon` prints an upper end of at most the
-    target.
+    target. With --sampling unknown, this noise suffices for every sampler that `privsweep compare` lists.
     """
-    from flows.answers.noise import PRECISION, TARGET, find_noise
-    from flows.answers.noise_confirmed import asked_again, confirmed
+    from flows.answers.any_sampler import candidates
+    from flows.answers.noise import PRECISION, TARGET, Noise, find_noise
+    from flows.answers.noise_any import find_noise_any
+    from flows.answers.noise_confirmed import Again, asked_again, confirmed
     from flows.answers.noise_output import print_noise
     from flows.answers.noise_stored import LargerEnds
 
-    kind, fields = question(
-        sampling,
-        examples,
-        batch_size,
-        steps=steps,
-        delta=delta,
-        participations=participations,
-        epochs=epochs,
-        adjacency=adjacency,
-        sampling_probability=sampling_probability,
-        redraw=redraw,
-        largest_batch=largest_batch,
-    )
+    given = {
+        "steps": steps,
+        "delta": delta,
+        "participations": participations,
+        "epochs": epochs,
+        "adjacency": adjacency,
+        "sampling_probability": sampling_probability,
+        "redraw": redraw,
+        "largest_batch": largest_batch,
+    }
     target, gap, methods = (
         TARGET.check(number(epsilon)),
         PRECISION.check(number(precision)),
         named_methods(method),
     )
+    again = asked_again(target, methods, limit_seconds=limit_seconds)
+    if sampling == UNKNOWN:
+        if methods:
+            raise DomainError(f"Expected no --method with --sampling {UNKNOWN}.")
+        asked, notes = candidates(given | {"sigma": "1"}, examples=examples, batch_size=batch_size)
+        note(*notes)
+
+        def searched(answers: Again) -> Noise:
+            return find_noise_any(asked, target, answers, precision=gap, limit_seconds=limit_seconds)
+    else:
+        kind, fields = question(sampling, examples, batch_size, **given)
+
+        def searched(answers: Again) -> Noise:
+            least = find_noise(
+                kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds
+            )
+            return confirmed(least, answers, precision=gap, largest=SIGMA.upper)
+
     with (
         reading(store, allow_degraded=allow_degraded) as opened,
         waiting(f"searching the noise for epsilon {epsilon}"),
     ):
-        least = find_noise(kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds)
-        again = asked_again(target, methods, limit_seconds=limit_seconds)
         if methods:
-            found = confirmed(least, again, precision=gap, largest=SIGMA.upper)
+            found = searched(again)
         else:
             stored = LargerEnds(opened, again)
-            found = stored.computed(confirmed(least, stored, precision=gap, largest=SIGMA.upper))
+            found = stored.computed(searched(stored))
             note(*stored.notes(target))
-    if found.least is None and found.short is not None and found.gap > gap:
+    if sampling != UNKNOWN and found.least is None and found.short is not None and found.gap > gap:
         note("The methods prove nothing between the two values of sigma, and more time does not help.")
     print_noise(found, json, explain=explain)

@@ -8,7 +8,10 @@ import pytest
 
 import privsweep as ps
 from flows.answers.loaders import LOADERS
+from flows.answers.noise import find_noise
+from flows.answers.noise_any import NoiseForAny
 from flows.answers.samplers import SAMPLING
+from privcore import find_problem
 from tests.flows.small_store import Command, point, store_of
 
 pytestmark = pytest.mark.sampled(6)
@@ -117,3 +120,46 @@ def test_nothing_is_said_about_every_sampler_if_one_has_no_bracket(
 def test_every_sampler_of_a_comparison_has_a_loader() -> None:
     found = ps.compare(sigma=2.0, examples=1000, batch_size=100, epochs=2, delta=1e-5)
     assert set(found) <= set(SAMPLING) == set(LOADERS)
+
+
+# ------------------------------------------------------------------------------------------------- noise
+
+
+@pytest.mark.parametrize(("target", "run"), [*zip((0.5, 8.0), drawn_runs(2), strict=True)], ids=str)
+def test_the_noise_suffices_for_every_sampler_and_less_does_not_for_one(
+    privsweep: Command, target: float, run: dict[str, Any]
+) -> None:
+    given = {name: value for name, value in run.items() if name != "sigma"}
+    words = (*words_of(given), "--sampling", "unknown", "--json")
+    assert privsweep("noise", "--epsilon", target, *words) == 0, privsweep.err
+    found = privsweep.json
+    assert privsweep("epsilon", "--sigma", found["sigma"], *words) == 0
+    whole = privsweep.json
+    assert whole["upper"] <= target
+    assert {row["sampling"]: row["adjacency"] for row in whole["rows"]} == found["relations"]
+    worst = next(row for row in whole["rows"] if row["sampling"] == found["worst"])
+    assert (worst["problem"], worst["fields"]) == (found["problem"], found["fields"])
+    assert privsweep("compare", "--sigma", found["sigma_short"], *words_of(given), "--json") == 0
+    assert max(row["upper"] or 0.0 for row in privsweep.json["rows"]) > target
+    assert found["lower_short"] > target
+    public = next(row for row in whole["rows"] if row["sampling"] == "none")
+    fields = {name: value for name, value in public["fields"].items() if name != "sigma"}
+    alone = find_noise(find_problem(public["problem"]), fields, target).short_sigma
+    assert alone is not None
+    assert found["sigma_short"] >= alone, "noise that is too little for one sampler is too little for all"
+    again = ps.noise(epsilon=target, **given, sampling="unknown")
+    assert isinstance(again, NoiseForAny)
+    assert (again.sigma, again.short_sigma) == (found["sigma"], found["sigma_short"])
+    assert (again.worst, again.relations) == (found["worst"], found["relations"])
+
+
+def test_the_noise_names_the_loader_of_the_worst_sampler(privsweep: Command) -> None:
+    words = ("--epsilon", 4, "--steps", 2, "--delta", 1e-5, "--sampling")
+    assert privsweep("noise", *words, "unknown") == 0
+    assert f"worst      fixed-size: {LOADERS['fixed-size']}" in privsweep.out
+    assert "holds for  allocation, poisson, none (add-remove)" in privsweep.out
+    assert "holds for  fixed-size, shuffling (zero-out)" in privsweep.out
+    html = ps.noise(epsilon=4.0, steps=2, delta=1e-5, sampling="unknown")._repr_html_()
+    assert f"for every sampler; worst fixed-size: {LOADERS['fixed-size']}" in html
+    assert privsweep("noise", *words, "unknown", "--method", "poisson.certified") == 2
+    assert privsweep("noise", *words, "unknown", "--redraw", "once") == 2
