@@ -136,10 +136,10 @@ def test_a_query_without_a_store_reads_the_shipped_table(
 
 
 def test_a_store_that_was_named_must_exist(tmp_path: Path) -> None:
-    run = {"sigma": 1.0, "delta": 1e-5, "sampling": "none"}
-    for asked in (lambda store: ps.sql("from best", store), lambda store: ps.epsilon(**run, store=store)):
-        with pytest.raises(ps.PrivsweepError, match="No store found"):
-            asked(tmp_path / "none")
+    with pytest.raises(ps.PrivsweepError, match="No store found"):
+        ps.sql("from best", tmp_path / "none")
+    with pytest.raises(ps.PrivsweepError, match="No store found"):
+        ps.epsilon(sigma=1.0, delta=1e-5, sampling="none", store=tmp_path / "none")
 
 
 def test_a_noise_is_shown_with_the_safe_side_of_both_ends() -> None:
