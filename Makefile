@@ -30,7 +30,7 @@ export DO_NOT_TRACK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures membership-figures picture table ship test test-all soak faults bench bench-scale bench-sweeps bench-store lint format docs deploy lock peers-lock clean clean-store
+.PHONY: help install sweep figures label-figures audit-figures membership-figures picture screenshots table ship test test-all soak faults bench bench-scale bench-sweeps bench-store lint format docs deploy lock peers-lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -68,6 +68,9 @@ figures-%: $(STAMP)  ## run the sweeps of a paper (allocation, labels, auditing,
 picture: $(STAMP)  ## run the sweep `loaders`, and draw it for README.md and the documentation
 	$(BIN)/privsweep run loaders --store build/picture
 	$(BIN)/python -m flows.reports.loaders build/picture docs/pictures
+
+screenshots: $(STAMP)  ## take the pictures of the page for README.md (needs Debian's Chromium)
+	$(BIN)/python -m tests.docs.screenshots
 
 table: $(STAMP)  ## run the sweep `lookup` (twenty minutes) and publish all answers as one file in tables/
 	$(BIN)/privsweep run lookup

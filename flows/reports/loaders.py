@@ -129,7 +129,7 @@ def picture(shown: list[Bar], ground: str) -> bytes:
     beyond = alt.X("high:Q", scale=scale)
     accountant = next(bar for bar in shown if bar.sampling == "poisson")
     line = alt.Chart(alt.Data(values=[{"at": accountant.upper}])).encode(x=alt.X("at:Q", scale=scale))
-    said = f"a Poisson accountant prints {rounded_up(accountant.upper, 2)} for all seven loaders"
+    said = f"a Poisson accountant prints about {accountant.upper:.2g} for all seven loaders"
     layers = [
         line.mark_rule(strokeDash=[3, 3], color=look["text"], strokeWidth=1),
         line.mark_text(align="left", dx=7, fontSize=12.5, color=look["text"], text=said).encode(

@@ -1,54 +1,74 @@
-"""The README shows the output of its commands, on a store with the problem of the quickstart."""
+"""The README shows the output of its commands, is short, and has the figures of the pages that it names."""
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from flows.cli.app import run
-from privcore import Point, evaluate, find, find_problem
-from storage import publish, to_table
-from storage.located import located
-from tests.storage.made_up import row
+from tests.docs.pages import blocks, play, steps
 
-SHOWN = re.compile(r"^    \$ \.venv/bin/privsweep (?P<words>.*)\n(?P<out>(?:    .*\n)+)", re.MULTILINE)
-README = (Path(__file__).parents[2] / "README.md").read_text()
-
-
-@pytest.fixture
-def quickstart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder with a store that holds the first answer of the README."""
-    monkeypatch.chdir(tmp_path)
-    method = find("allocation.certified")()
-    problem = find_problem("allocation-epsilon").from_fields({"sigma": 1, "steps": 10_000, "delta": 1e-8})
-    answer = evaluate(Point(problem=problem, method=method))
-    publish(located(tmp_path / "store"), to_table([row(problem, answer, method=method)]))
+LINES = 150
+NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
+SMALL = 100_000
+"""Bytes of a picture, which a reader loads with the page."""
 
 
-@pytest.mark.usefixtures("quickstart")
-@pytest.mark.parametrize(("words", "out"), [(m["words"], m["out"]) for m in SHOWN.finditer(README)])
-def test_the_readme_shows_what_a_command_prints(
-    words: str, out: str, capsys: pytest.CaptureFixture[str]
+@pytest.fixture(scope="module")
+def readme(repository: Path) -> str:
+    return (repository / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.xdist_group("pages")
+def test_the_readme_shows_what_its_commands_print(repository: Path, tmp_path: Path) -> None:
+    wrong = play(repository / "README.md", tmp_path)
+    assert not wrong, "\n".join(f"$ {step.command}\n{printed}" for step, printed in wrong)
+
+
+def test_the_readme_is_short_and_asks_three_questions(readme: str) -> None:
+    assert readme.count("\n") <= LINES
+    shown = [found for found in blocks(readme) if found[0] == "console"]
+    assert sum(len(list(steps(content, line))) for _, content, line in shown) == 3
+
+
+def test_a_picture_has_both_colour_schemes_and_is_small(readme: str, repository: Path) -> None:
+    pictures = re.findall(r"<picture>.*?</picture>", readme, re.DOTALL)
+    assert len(pictures) == 2
+    for picture in pictures:
+        (dark,) = re.findall(r'prefers-color-scheme: dark\)" srcset="([^"]+)"', picture)
+        (light,) = re.findall(r'<img alt="[^"]+" src="([^"]+)"', picture)
+        assert dark == light.replace("-light", "-dark")
+        for path in (light, dark):
+            assert 1000 < (repository / path).stat().st_size < SMALL
+
+
+def linked(text: str, repository: Path) -> str:
+    """The contents of the pages that a text links to."""
+    paths = {path.partition("#")[0] for path in re.findall(r"\]\(([^)]+)\)", text)}
+    return "\n".join((repository / path).read_text(encoding="utf-8") for path in sorted(paths))
+
+
+def figures(text: str) -> set[str]:
+    """The numbers of a text that are not in code, in addresses or in versions."""
+    bare = re.sub(r"`[^`]*`|\]\([^)]*\)|\w+-?\w* \d+\.\d+(?:\.\d+)?(?= \|)", "", text)
+    return set(re.findall(rf"(?<![\w.-]){NUMBER}(?![\w.])", bare))
+
+
+@pytest.mark.parametrize("title", ["Next to other tools", "Reasons to trust it"])
+def test_the_figures_of_a_section_are_those_of_the_pages_that_it_names(
+    title: str, readme: str, repository: Path
 ) -> None:
-    assert run(shlex.split(words)) == 0
-    printed = capsys.readouterr().out.splitlines()
-    shown = [line.removeprefix("    ").rstrip() for line in out.splitlines()]
-    if shown[-1] == "...":
-        shown.pop()
-        assert len(printed) > len(shown), "dots in the place of lines"
-        printed = printed[: len(shown)]
-    assert printed == shown
-
-
-def test_the_readme_shows_commands() -> None:
-    assert len(SHOWN.findall(README)) >= 2
+    section = readme.split(f"## {title}\n")[1].split("\n## ", maxsplit=1)[0]
+    known = re.findall(NUMBER, linked(section, repository))
+    found = figures(section)
+    assert len(found) >= 3
+    assert sorted(found - set(known)) == []
 
 
 @pytest.mark.thorough
-def test_the_readme_counts_the_points_of_the_lookup_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_recipes_count_the_points_of_the_lookup_table(
+    tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["plan", "lookup", "--store", str(tmp_path / "store")]) == 0
     (points,) = re.findall(r"^lookup: (\d+) points", capsys.readouterr().out)
-    assert f"{int(points):,} points" in README
+    assert f"{int(points):,} points" in (repository / "docs" / "howto.md").read_text(encoding="utf-8")

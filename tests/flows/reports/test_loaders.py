@@ -32,7 +32,7 @@ def shown(store: Path) -> list[Bar]:
 
 
 def texts(svg: str) -> list[str]:
-    """The texts that a reader sees."""
+    """The visible texts."""
     return re.findall(r"<text[^>]*>([^<]+)</text>", svg)
 
 
