@@ -74,6 +74,8 @@ EPSILON = Real(
     typical=(0.01, 0.1, 0.5, 1.0, 4.0),
     meaning="Epsilon at which delta is computed; it may be negative, as bounds for subsampling require",
 )
+WIDTH = 1e-3
+"""Default relative width of a bracket of epsilon, of every method and at every door."""
 TOLERANCE = Real(
     name="tolerance",
     symbol=r"\tau",

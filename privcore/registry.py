@@ -3,6 +3,7 @@
 The stored names and the modules of their classes are in `privcore.stored_names`.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -10,8 +11,11 @@ from typing import Any, Generic, TypeVar
 
 from privcore import stored_names
 from privcore.errors import unknown
-from privcore.method import Method
+from privcore.method import Direction, Method
 from privcore.problem import Problem
+
+TIGHT = 0.01
+"""Relative width of a bracket at which no more methods are used."""
 
 T = TypeVar("T", Method[Any], Problem)
 
@@ -91,6 +95,14 @@ def answering(kind: type[Problem]) -> list[type[Method]]:
 def methods_for(problem: Problem) -> dict[type[Method], str | None]:
     """Return every method for this kind of problem, with None if it applies, else the reason why not."""
     return {method: method().applies(problem) for method in answering(type(problem))}
+
+
+def promise(method: Method, problem: Problem) -> tuple[bool, bool, float]:
+    """Return a sort key: methods that apply first, then methods that give both ends, then cheap methods."""
+    if method.applies(problem) is not None:
+        return True, True, math.inf
+    one_sided = method.direction is not Direction.ENCLOSURE
+    return False, one_sided, method.cost(problem).seconds
 
 
 def versions() -> dict[str, int]:

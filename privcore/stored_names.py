@@ -206,7 +206,7 @@ METHODS = {
 }
 
 VERSIONS = {
-    "allocation.certified": 4,
+    "allocation.certified": 5,
     "allocation.combined": 2,
     "allocation.decomposition": 2,
     "allocation.montecarlo": 3,
@@ -232,7 +232,8 @@ VERSIONS = {
     "auditing.tightest": 2,
     "auditing.tightestmu": 2,
     "auditing.trained": 3,
-    "bins.certified": 2,
+    "batches.certified": 2,
+    "bins.certified": 3,
     "labels.bag": 3,
     "labels.cells": 2,
     "labels.classes": 2,
@@ -247,9 +248,10 @@ VERSIONS = {
     "membership.sampling": 3,
     "membership.sharp": 2,
     "membership.threshold": 2,
-    "poisson.certified": 3,
-    "runs.certified": 2,
-    "runs.curves": 2,
+    "poisson.certified": 4,
+    "runs.certified": 3,
+    "runs.curves": 3,
+    "truncated.certified": 2,
     "utility.formula": 3,
     "utility.simulation": 5,
 }

@@ -1,6 +1,7 @@
 """Questions from Python: the epsilon of a training run, the noise for an epsilon, samplers compared."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from flows.answers.compare import problems
 from flows.answers.loaders import UNKNOWN
 from flows.answers.noise import TARGET, Noise, find_noise
 from flows.answers.noise_any import find_noise_any
-from flows.answers.noise_confirmed import asked_again, confirmed
+from flows.answers.noise_confirmed import confirmed
 from flows.answers.show import estimates_of
-from flows.answers.sourced import Sourced
+from flows.answers.sourced import Sourced, asked_until_tight
 from privcore import find_problem
 from privcore.params import SIGMA
 from privcore.training import from_sizes
@@ -45,7 +46,7 @@ def epsilon(  # noqa: PLR0913  the parameters of a training run
     """Bound epsilon of one training run from below and from above.
 
     The answer comes from the store, or from the table that is part of the package, if they have this problem
-    or prove its bounds within 1 %; otherwise it is computed.
+    with exactly the bounds that would be computed; otherwise it is computed.
 
     Args:
         sigma: Noise multiplier: standard deviation of the noise divided by the clipping norm, in every step.
@@ -153,7 +154,7 @@ def noise(  # noqa: PLR0913  the parameters of a training run
     }
     options |= {"adjacency": adjacency, "redraw": redraw, "largest_batch": largest_batch}
     options["sampling_probability"] = sampling_probability
-    again = asked_again(float(epsilon), None, limit_seconds=limit_seconds)
+    again = partial(asked_until_tight, limit_seconds=limit_seconds)
     if sampling == UNKNOWN:
         given = texts(options | {"sigma": 1})
         asked, _ = candidates(given, examples=text(examples), batch_size=text(batch_size))

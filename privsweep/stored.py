@@ -1,10 +1,12 @@
-"""Answers of a store, or computed if it has none that is tight."""
+"""Answers of a store, or computed."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from flows.answers.ask import UncoveredError
 from flows.answers.compare import SchemeRow, rows
+from flows.answers.held import answered as answered_everywhere
 from flows.answers.held import any_held, held
 from flows.answers.sourced import Sourced, computed
 from privcore import Problem
@@ -37,9 +39,9 @@ def answered_rows(
 
 
 def answered(store: Store, problem: Problem, compute: bool, limit_seconds: float) -> Sourced:
-    """Return the stored answer if it is tight, otherwise a computed one."""
-    if found := held(store, problem, any_width=not compute):
+    """Return the bracket that is computed, or any stored one if nothing may be computed."""
+    if compute:
+        return answered_everywhere(store, problem, computing=partial(computed, limit_seconds=limit_seconds))
+    if found := held(store, problem, any_width=True):
         return found
-    if not compute:
-        raise UncoveredError(f"The store {store.name} has no bound for {problem.name}, and compute is False.")
-    return computed(problem, limit_seconds=limit_seconds)
+    raise UncoveredError(f"The store {store.name} has no bound for {problem.name}, and compute is False.")

@@ -9,7 +9,6 @@ from typing import Any
 from privcore import (
     Answer,
     Bracket,
-    Direction,
     ExitCode,
     Method,
     Point,
@@ -20,6 +19,7 @@ from privcore import (
     intersect,
     methods_for,
 )
+from privcore.registry import promise
 
 LIMIT_SECONDS = 300.0
 LIMIT_BYTES = 2e9
@@ -143,7 +143,7 @@ def ask(
     chosen = [method() for method in methods_for(problem)] if methods is None else list(methods)
     points = [Point(problem=problem, method=method) for method in chosen]
     if until is not None:
-        points.sort(key=_promise)
+        points.sort(key=lambda point: promise(point.method, problem))
     replies: list[Reply] = []
     for point in points:
         replies.append(_reply(point, limit_seconds, limit_bytes, evaluated))
@@ -155,14 +155,6 @@ def ask(
 def is_tight(bracket: Any, width: float) -> bool:
     """Return whether the relative width of a bracket, or of any object with both ends, is at most this."""
     return bool(bracket.upper < math.inf and bracket.upper - bracket.lower <= width * bracket.upper)
-
-
-def _promise(point: Point) -> tuple[bool, bool, float]:
-    """Return a sort key: methods that apply first, then methods that give both ends, then cheap methods."""
-    if point.method.applies(point.problem) is not None:
-        return True, True, math.inf
-    one_sided = point.method.direction is not Direction.ENCLOSURE
-    return False, one_sided, point.method.cost(point.problem).seconds
 
 
 def _reply(

@@ -1,13 +1,37 @@
-"""Answers of the user's store, or of the shipped lookup table if the store has nothing better."""
+"""Answers of the user's store, or of the shipped lookup table if the store has nothing better.
 
-from collections.abc import Sequence
+The same question has the same answer everywhere: a store only saves the time of computing it.
+"""
+
+from collections.abc import Callable, Sequence
 
 from flows.answers.ask import is_tight
-from flows.answers.sourced import TIGHT, Sourced, from_store
-from privcore import Problem
+from flows.answers.origins import stored_origins
+from flows.answers.sourced import Sourced, computed, from_store
+from privcore import Problem, answering
+from privcore.registry import TIGHT, promise
 from storage import Found, Store, StoreError
 from storage.contradictions import remedy
-from storage.shipped import CORRECT, described, shipped_lookup, shipped_version
+from storage.shipped import CORRECT, described, shipped_lookup, shipped_store, shipped_version
+
+Computing = Callable[[Problem], Sourced]
+
+SLOW = 5.0
+"""Estimated seconds of a computation above which any stored bracket with both ends answers in its place."""
+
+
+def answered(store: Store, problem: Problem, *, computing: Computing = computed) -> Sourced:
+    """Return the bracket that is computed for a problem, from a store if that has it.
+
+    Args:
+        store: Opened with `missing_ok`.
+        problem: The question.
+        computing: Function that computes an answer.
+
+    Raises:
+        StoreError: As `held`.
+    """
+    return held(store, problem, any_width=False) or computing(problem)
 
 
 def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
@@ -19,14 +43,14 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
         store: Opened with `missing_ok`.
         problem: The question.
         any_width: Whether any upper bound is enough, and an exact hit even without an upper bound. Otherwise
-            the problem itself must be stored with both ends, or the bracket from its neighbours be tight.
+            the bracket must be the one that would be computed.
 
     Raises:
         StoreError: The folder is not a store, or the store is damaged or has a newer format, or it and the
             table contradict each other.
     """
     own = store.lookup(problem) if store.exists else None
-    good = own if own is not None and _is_worth(own, any_width=False) else None
+    good = own if own is not None and _is_worth(store, problem, own, any_width=False) else None
     if good is not None and not good.imported:
         return from_store(problem, good)
     other = shipped_lookup(problem)
@@ -36,8 +60,8 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
         return from_store(problem, good)
     found = [
         from_store(problem, each, table)
-        for each, table in ((own, ""), (other, shipped_version()))
-        if each is not None and _is_worth(each, any_width)
+        for each, table, place in ((own, "", store), (other, shipped_version(), shipped_store()))
+        if each is not None and place is not None and _is_worth(place, problem, each, any_width=any_width)
     ]
     return min(found, key=lambda answer: (answer.bracket.upper, -answer.bracket.lower), default=None)
 
@@ -79,9 +103,19 @@ def stored_bounds(store: Store, questions: Sequence[Problem]) -> Sourced | None:
     return min(found, key=lambda answer: answer.bracket.upper, default=None)
 
 
-def _is_worth(found: Found, any_width: bool) -> bool:
+def _is_worth(store: Store, problem: Problem, found: Found, *, any_width: bool) -> bool:
     """Return whether a stored bracket is good enough for an answer."""
-    if is_tight(found, TIGHT):
+    if any_width:
+        return bool(found.exact or found.upper_method)
+    if not (found.exact and found.lower_method and found.upper_method):
+        return False
+    methods = [method() for method in answering(type(problem))]
+    first = min(methods, key=lambda method: promise(method, problem))
+    if first.cost(problem).seconds > SLOW:
         return True
-    both = bool(found.exact and found.lower_method and found.upper_method)
-    return bool(found.exact or found.upper_method) if any_width else both
+    # Computing ends with the first method if its bracket is tight.
+    return is_tight(found, TIGHT) and all(
+        (origin.problem, origin.method, origin.version, origin.knobs)
+        == (problem, first.name, first.version, "{}")
+        for origin in stored_origins(problem, found, store)
+    )

@@ -6,47 +6,19 @@ sigma until that upper end is at most the target.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from flows.answers.ask import CONFLICT, LIMIT_SECONDS, Asked, UncoveredError, ask, is_tight
-from flows.answers.noise import Noise, usual_methods
-from flows.answers.sourced import TIGHT
-from privcore import Method, PrivsweepError, Problem
+from flows.answers.ask import CONFLICT, Asked, UncoveredError
+from flows.answers.noise import Noise
+from privcore import PrivsweepError, Problem
 
 Again = Callable[[Problem], Asked]
-"""Function that answers a problem with the settings of `privsweep epsilon`."""
+"""Function that answers a problem as `privsweep epsilon` does, such as `sourced.asked_until_tight`."""
 
 BISECTIONS = 3
 """Number of times that the interval in which sigma is raised is halved afterwards."""
-
-
-def asked_again(
-    target: float, methods: Sequence[Method] | None = None, *, limit_seconds: float = LIMIT_SECONDS
-) -> Again:
-    """Return a function that asks about epsilon as `privsweep epsilon` does, until the answer is sufficient.
-
-    The command asks the same methods with the same settings in the same order, and possibly more methods
-    after them, which can only lower the upper end. So if this upper end is at most the target, so is that of
-    the command.
-
-    Args:
-        target: Largest epsilon that is allowed.
-        methods: Methods to use, with their options; None means all that give both ends.
-        limit_seconds: As in `ask`.
-    """
-
-    def again(problem: Problem) -> Asked:
-        chosen = usual_methods(type(problem)) if methods is None else methods
-        return ask(
-            problem,
-            chosen,
-            limit_seconds=limit_seconds,
-            until=lambda asked: is_tight(asked, TIGHT) or suffices(asked, target),
-        )
-
-    return again
 
 
 def suffices(asked: Asked, target: float) -> bool:

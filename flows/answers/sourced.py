@@ -7,12 +7,11 @@ from typing import Any
 from flows.answers.ask import LIMIT_SECONDS, Asked, ask, is_tight
 from flows.printing import listed
 from privcore import Bracket, Direction, Method, Problem
+from privcore.registry import TIGHT
 from storage import Found
 from storage.shipped import described
 
 COMPUTED = "computed"
-TIGHT = 0.01
-"""Relative width of a bracket at which no more methods are used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +115,6 @@ def computed(
     problem: Problem,
     methods: Sequence[Method] | None = None,
     *,
-    width: float = TIGHT,
     limit_seconds: float = LIMIT_SECONDS,
 ) -> Sourced:
     """Ask methods about a problem, the cheapest first, until the bracket is tight.
@@ -124,15 +122,27 @@ def computed(
     Args:
         problem: The question.
         methods: As in `ask`; if an estimate is among them, all are used.
-        width: Relative width of a bracket that is tight.
         limit_seconds: As in `ask`.
     """
-    estimates = any(method.direction is Direction.ESTIMATE for method in methods or ())
-    until = None if estimates else lambda asked: is_tight(asked, width)  # estimates come last
-    asked = ask(problem, methods, limit_seconds=limit_seconds, until=until)
+    asked = asked_until_tight(problem, methods, limit_seconds=limit_seconds)
     seconds = sum(reply.seconds for reply in asked.replies)
     told = f"computed now, {seconds:.2g} s"
     return Sourced(problem=problem, bracket=asked, answer=asked, source=COMPUTED, told=told)
+
+
+def asked_until_tight(
+    problem: Problem, methods: Sequence[Method] | None = None, *, limit_seconds: float = LIMIT_SECONDS
+) -> Asked:
+    """Ask methods about a problem as `computed` does; every door computes this bracket of a problem.
+
+    Args:
+        problem: The question.
+        methods: As in `computed`.
+        limit_seconds: As in `ask`.
+    """
+    estimates = any(method.direction is Direction.ESTIMATE for method in methods or ())
+    until = None if estimates else lambda asked: is_tight(asked, TIGHT)  # estimates come last
+    return ask(problem, methods, limit_seconds=limit_seconds, until=until)
 
 
 def difference(problem: Problem, corner: Mapping[str, object]) -> dict[str, object]:

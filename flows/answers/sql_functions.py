@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from flows.answers.ask import LIMIT_SECONDS
-from flows.answers.held import any_held, held
+from flows.answers.held import answered, any_held
 from flows.answers.loaders import LOADERS
 from flows.answers.samplers import SAMPLING, completed, problem_of
-from flows.answers.sourced import TIGHT, Sourced, computed
-from flows.answers.tightened import tightened
+from flows.answers.sourced import Sourced, computed
 from privcore import DomainError, LimitError, Problem
 from privcore.training import from_sizes
 from storage import Store
@@ -50,7 +49,7 @@ class CertifiedEpsilon:
     """The function, with the answers that it has given.
 
     Attributes:
-        store: Store whose brackets are used if they are within 1 %; it may be missing.
+        store: Store whose brackets save computing them again; it may be missing.
         limit_seconds: Seconds from now after which a query ends with an error.
         answers: Every answer, by question.
     """
@@ -105,9 +104,9 @@ class CertifiedEpsilon:
     def _answer(self, problem: Problem) -> Sourced:
         if time.monotonic() > self._end:
             raise LimitError(f"The query took longer than {self.limit_seconds:g} s.")
-        answer = held(self.store, problem, any_width=False)
-        if answer is None:
-            answer = tightened(problem, any_held(self.store, problem), width=TIGHT, computing=_computed)
+        answer = answered(self.store, problem, computing=_computed)
+        if not answer.ok:
+            answer = any_held(self.store, problem) or answer
         self.answers[problem] = answer
         return answer
 

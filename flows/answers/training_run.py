@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from flows.answers.ask import Asked, ask, is_tight
+from flows.answers.ask import Asked
 from flows.answers.samplers import kind_of
+from flows.answers.sourced import asked_until_tight
 from flows.printing import as_json, exactly, rounded_down, rounded_up, say, show
 from privcore.training import TrainingRun
 
@@ -37,8 +38,7 @@ def epsilons(run: TrainingRun, noise: Mapping[str, Any], limit_seconds: float) -
         kind_of(rounding.sampling, run.fields(rounding) | dict(noise)) for rounding in run.all_roundings()
     ]
     problems = [kind.from_fields(fields) for kind, fields in kinds]
-    tight = lambda asked: is_tight(asked, 0.01)
-    return [ask(problem, limit_seconds=limit_seconds, until=tight) for problem in problems]
+    return [asked_until_tight(problem, limit_seconds=limit_seconds) for problem in problems]
 
 
 def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> None:

@@ -1,6 +1,7 @@
 """The command compare: one training run under the schemes that choose the examples of a step."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flows.answers.ask import UncoveredError
@@ -53,8 +54,8 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
 ) -> None:
     """Bound epsilon of one training run for every sampling that its options describe.
 
-    Each row comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
-    otherwise it is computed now.
+    Each row comes from the store if the store has exactly what would be computed; otherwise it is computed
+    now.
     """
     from flows.answers.compare import problems
     from flows.answers.compare_output import print_rows
@@ -90,7 +91,7 @@ def answered_rows(
         limit_seconds: As in `ask`.
     """
     from flows.answers.compare import nearest_rate, rows
-    from flows.answers.held import held, stored_bounds
+    from flows.answers.held import answered, stored_bounds
     from flows.answers.sourced import Sourced, computed
 
     def questions(problem: Problem) -> list[Problem]:
@@ -100,9 +101,7 @@ def answered_rows(
     def answering(problem: Problem) -> Sourced | None:
         if stored_only:
             return stored_bounds(store, questions(problem))
-        if found := held(store, problem, any_width=False):
-            return found
         with waiting(f"computing {problem.name}"):
-            return computed(problem, limit_seconds=limit_seconds)
+            return answered(store, problem, computing=partial(computed, limit_seconds=limit_seconds))
 
     return list(rows(asked, answering))

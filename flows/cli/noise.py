@@ -1,5 +1,6 @@
 """The command noise: the least noise multiplier for a target epsilon."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -66,15 +67,15 @@ def noise(  # noqa: PLR0913
 ) -> None:
     """Find the least noise multiplier whose epsilon is proved to be at most a target.
 
-    With the same options and this noise multiplier, `privsweep epsilon` prints an upper end of at most the
-    target. With --sampling unknown, this noise suffices for every sampler that `privsweep compare` lists.
+    With the same options and this noise multiplier, `privsweep epsilon` prints the same upper end. With
+    --sampling unknown, this noise suffices for every sampler that `privsweep compare` lists.
     """
     from flows.answers.any_sampler import candidates
     from flows.answers.noise import PRECISION, TARGET, Noise, find_noise
     from flows.answers.noise_any import find_noise_any
-    from flows.answers.noise_confirmed import Again, asked_again, confirmed
+    from flows.answers.noise_confirmed import confirmed
     from flows.answers.noise_output import print_noise
-    from flows.answers.noise_stored import LargerEnds
+    from flows.answers.sourced import asked_until_tight
 
     given = {
         "steps": steps,
@@ -91,34 +92,29 @@ def noise(  # noqa: PLR0913
         PRECISION.check(number(precision)),
         named_methods(method),
     )
-    again = asked_again(target, methods, limit_seconds=limit_seconds)
+    again = partial(asked_until_tight, methods=methods, limit_seconds=limit_seconds)
     if sampling == UNKNOWN:
         if methods:
             raise DomainError(f"Expected no --method with --sampling {UNKNOWN}.")
         asked, notes = candidates(given | {"sigma": "1"}, examples=examples, batch_size=batch_size)
         note(*notes)
 
-        def searched(answers: Again) -> Noise:
-            return find_noise_any(asked, target, answers, precision=gap, limit_seconds=limit_seconds)
+        def searched() -> Noise:
+            return find_noise_any(asked, target, again, precision=gap, limit_seconds=limit_seconds)
     else:
         kind, fields = question(sampling, examples, batch_size, **given)
 
-        def searched(answers: Again) -> Noise:
+        def searched() -> Noise:
             least = find_noise(
                 kind, fields, target, precision=gap, methods=methods, limit_seconds=limit_seconds
             )
-            return confirmed(least, answers, precision=gap, largest=SIGMA.upper)
+            return confirmed(least, again, precision=gap, largest=SIGMA.upper)
 
     with (
-        reading(store, allow_degraded=allow_degraded) as opened,
+        reading(store, allow_degraded=allow_degraded),  # refuses a damaged one, and changes no answer
         waiting(f"searching the noise for epsilon {epsilon}"),
     ):
-        if methods:
-            found = searched(again)
-        else:
-            stored = LargerEnds(opened, again)
-            found = stored.computed(searched(stored))
-            note(*stored.notes(target))
+        found = searched()
     if sampling != UNKNOWN and found.least is None and found.short is not None and found.gap > gap:
         note("The methods prove nothing between the two values of sigma, and more time does not help.")
     print_noise(found, json, explain=explain)

@@ -69,9 +69,9 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
 ) -> None:
     """Bound epsilon of one training run from below and from above.
 
-    The answer comes from the store if the store has this problem, or bounds within 1 % by monotonicity;
-    otherwise it is computed now. With --sampling unknown, the bracket holds for every sampler that `privsweep
-    compare` lists, and the worst one is named.
+    The answer comes from the store if the store has exactly what would be computed; otherwise it is computed
+    now. With --sampling unknown, the bracket holds for every sampler that `privsweep compare` lists, and the
+    worst one is named.
     """
     from flows.answers.any_sampler import any_sampler, candidates, print_any
     from flows.answers.explain import explained

@@ -15,10 +15,8 @@ from privcore.accountant.relation import Relation
 from privcore.accountant.steps import PrivateStep
 from privcore.errors import DomainError
 
-TOLERANCE = 2e-3
-"""Default relative width of intervals of epsilon; `dp-accounting` has a similar discretisation error."""
-WIDER = 5.0
-"""Relative width of intervals of delta in units of that of epsilon: delta is several times as sensitive."""
+SENSITIVE = 10.0
+"""Relative width of intervals of delta in units of that of epsilon, below the default tolerance."""
 
 
 class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
@@ -32,7 +30,7 @@ class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
         sensitivity: Distance, in clipping norms, of the sums of neighbours under `REPLACE_ONE`: 1 or 2. The
             noise multiplier of a Gaussian event without sampling does not say which one it refers to, and
             such events are refused if the distance is not given.
-        tolerance: Requested relative width of intervals of epsilon; those of delta may be five times as wide.
+        tolerance: Requested relative width of intervals of epsilon; those of delta may be ten times as wide.
 
     Raises:
         DomainError: The relation is not a relation of dp-accounting, or a number is outside its domain.
@@ -50,7 +48,7 @@ class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
         self,
         neighboring_relation: NeighboringRelation,
         sensitivity: int | None = None,
-        tolerance: float = TOLERANCE,
+        tolerance: float = params.WIDTH,
     ) -> None:
         if not isinstance(neighboring_relation, NeighboringRelation):
             raise DomainError(
@@ -125,7 +123,7 @@ class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
             raise DomainError(f"Expected target_epsilon of at least 0, got {target_epsilon}.")
         if not self._private:
             return 1.0, 1.0
-        return self._composition.delta(float(target_epsilon), WIDER * self._tolerance)
+        return self._composition.delta(float(target_epsilon), self._wider)
 
     def get_true_positive_rates(self, false_positive_rates: Any) -> Any:
         """Return the upper end of the true positive rate of a membership test, at each false positive rate.
@@ -154,7 +152,7 @@ class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
             raise DomainError(f"Expected a false positive rate in [0, 1], got {false_positive_rate}.")
         if not self._private:
             return 1.0, 1.0
-        return self._composition.true_positive_rate(float(false_positive_rate), WIDER * self._tolerance)
+        return self._composition.true_positive_rate(float(false_positive_rate), self._wider)
 
     def get_gdp_parameter_estimate(self, false_positive_rates: Any) -> float:
         """Return the upper end of mu, at false positive rates from the smallest given one on.
@@ -182,6 +180,11 @@ class PrivsweepAccountant(PrivacyAccountant):  # type: ignore[misc]
         if not self._private:
             return float("inf"), float("inf")
         return self._composition.mu(float(smallest_rate), self._tolerance)
+
+    @property
+    def _wider(self) -> float:
+        """Tolerance of a probability, which is several times as sensitive as epsilon."""
+        return self._tolerance if self._tolerance >= params.WIDTH else SENSITIVE * self._tolerance
 
     @property
     def _composition(self) -> Composition:

@@ -2,14 +2,22 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from privcore.accountant.steps import WIDENING, PrivateStep
-from privcore.likelihood_ratio.enclose import Question
+from privcore.errors import DomainError
+from privcore.likelihood_ratio.enclose import Question, requested
 from privcore.likelihood_ratio.questions import MuQuestion, PowerQuestion
 from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, enclosed, product
+from privcore.method import Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.params import EPSILON
+from privcore.registry import find_problem
+from privcore.training import written
+from privcore.training.certified import RunsCertified
+from privcore.training.curves import RunsCurves
+from privcore.training.params import FALSE_POSITIVE_RATE, SMALLEST_FALSE_POSITIVE_RATE
 
 BOTH = "add-remove"
 """Both directions: a neighbouring relation is symmetric."""
@@ -41,6 +49,8 @@ class Composition:
             return 0.0, 0.0
         if delta <= 0.0:
             return self._pure()
+        if (run := self._run) is not None and delta < 1.0:
+            return _of_run("run-epsilon", run, tolerance, delta=delta)
         outer = self._epsilon_outer(delta)
         return self._ends(Question(asks="epsilon", at=delta, adjacency=BOTH), tolerance, outer)
 
@@ -55,6 +65,8 @@ class Composition:
             return 0.0, 0.0
         if epsilon == math.inf:
             return 0.0, self._infinite
+        if (run := self._run) is not None and epsilon <= EPSILON.upper:
+            return _of_run("run-delta", run, tolerance, epsilon=epsilon)
         outer = self._delta_outer(epsilon)
         return self._ends(Question(asks="delta", at=epsilon, adjacency=BOTH), tolerance, outer)
 
@@ -69,6 +81,8 @@ class Composition:
             return false_positive_rate, false_positive_rate
         if false_positive_rate <= 0.0:
             return 0.0, self._infinite
+        if (run := self._run) is not None and false_positive_rate >= FALSE_POSITIVE_RATE.lower:
+            return _of_run("run-tpr", run, tolerance, false_positive_rate=false_positive_rate)
         question = PowerQuestion(at=false_positive_rate, adjacency=BOTH)
         return self._ends(question, tolerance, self._rate_outer(question, 1.0))
 
@@ -81,8 +95,21 @@ class Composition:
         """
         if not self.counted:
             return 0.0, 0.0
+        if (run := self._run) is not None and smallest_rate >= SMALLEST_FALSE_POSITIVE_RATE.lower:
+            return _of_run("run-mu", run, tolerance, smallest_false_positive_rate=smallest_rate)
         question = MuQuestion(at=smallest_rate, adjacency=BOTH)
         return self._ends(question, tolerance, self._rate_outer(question, math.inf))
+
+    @cached_property
+    def _run(self) -> tuple[str, str] | None:
+        """The text of equal steps as a phase of a training run, with the adjacency; None for other steps."""
+        if len(self.counted) > 1 or self.counted[0][0].run is None:
+            return None
+        phase, adjacency = self.counted[0][0].run
+        try:
+            return written((replace(phase, steps=self.counted[0][1]),)), adjacency  # type: ignore[call-arg]
+        except DomainError:  # more steps than a training run has
+            return None
 
     def _rate_outer(self, question: PowerQuestion | MuQuestion, largest: float) -> tuple[float, float]:
         """Return a bracket in closed form, if a Gaussian mechanism dominates; it is tight for one alone."""
@@ -97,6 +124,7 @@ class Composition:
         """Return both ends; if their distributions differ, each is computed separately."""
         if self._gaussian_alone or outer[1] <= outer[0]:
             return outer
+        tolerance = requested(question.asks, tolerance)
         lower, upper = _enclosed(self._dominating, question, tolerance, outer)
         if self._attained != (self._dominating,):
             ends = (_enclosed(ratio, question, tolerance, outer)[0] for ratio in self._attained)
@@ -200,6 +228,17 @@ class Composition:
         if self._unamplified > 0.0:
             parts.append(Gaussian(math.sqrt(self._unamplified)))
         return product(tuple(parts))
+
+
+@lru_cache(maxsize=256)
+def _of_run(kind: str, run: tuple[str, str], tolerance: float, **at: float) -> tuple[float, float]:
+    """Return the bracket of a problem about a training run, as all doors compute it."""
+    asked = find_problem(kind).from_fields({"phases": run[0], "adjacency": run[1], **at})
+    method: Method = RunsCertified(tolerance=tolerance)
+    if not isinstance(asked, method.problems):
+        method = RunsCurves(tolerance=tolerance)
+    answer = method.answer(asked, seed=0)
+    return answer.lower, answer.upper
 
 
 @lru_cache(maxsize=256)

@@ -12,6 +12,8 @@ from privcore.accountant.finite import discrete_laplace, response
 from privcore.accountant.mixture import mixture
 from privcore.accountant.relation import Relation
 from privcore.accountant.steps import PrivateStep, black_box, bounded, finite, laplace, unamplified
+from privcore.errors import DomainError
+from privcore.training import Phase, phase_named
 from privcore.training.samplers import fixed_size, poisson, truncated, with_replacement
 
 MOST_EXAMPLES = 10**9
@@ -142,7 +144,10 @@ def _silenced(noise: float) -> bool:
 
 def _gaussian(event: Any, setting: StepSetting) -> PrivateStep | None:
     noise, distance = _level(event, "noise_multiplier"), _distance(event, setting)
-    return None if _silenced(noise) else unamplified(noise, distance)
+    if _silenced(noise):
+        return None
+    run = _run(setting, "none", sigma=noise) if distance == _most(setting) else None
+    return unamplified(noise, distance, run)
 
 
 def _laplace(event: Any, setting: StepSetting) -> PrivateStep | None:
@@ -201,8 +206,22 @@ def _poisson(event: Any, setting: StepSetting) -> PrivateStep | None:
 
 def _sampled(noise: float, rate: float, setting: StepSetting) -> PrivateStep:
     """Return a Gaussian step with Poisson sampling."""
-    distance = 2.0 if setting.relation is Relation.REPLACE_ONE else 1.0
-    return bounded(noise, distance, poisson(setting.relation.short, 1.0 / noise, rate))
+    bounds = poisson(setting.relation.short, 1.0 / noise, rate)
+    run = _run(setting, "poisson", sigma=noise, sampling_probability=rate)
+    return bounded(noise, _most(setting), bounds, run)
+
+
+def _most(setting: StepSetting) -> float:
+    """Return the largest distance of the sums of neighbours that use the example, in clipping norms."""
+    return 2.0 if setting.relation is Relation.REPLACE_ONE else 1.0
+
+
+def _run(setting: StepSetting, sampling: str, **fields: float) -> tuple[Phase, str] | None:
+    """Return one step as a phase of a training run, with the adjacency; None outside of its domain."""
+    try:
+        return phase_named(sampling, {**fields, "steps": 1}), setting.relation.short
+    except DomainError:
+        return None
 
 
 def _gaussian_noise(event: Any, setting: StepSetting) -> float:
@@ -232,7 +251,8 @@ def _without_replacement(event: Any, setting: StepSetting) -> PrivateStep | None
     if batch == 0 or _silenced(noise):
         return None
     bounds = fixed_size(setting.relation.short, 1.0 / noise, batch / examples)
-    return bounded(noise, _displaced(setting), bounds)
+    run = _run(setting, "fixed-size", sigma=noise, sampling_probability=batch / examples)
+    return bounded(noise, _displaced(setting), bounds, run)
 
 
 def _with_replacement(event: Any, setting: StepSetting) -> PrivateStep | None:
@@ -242,7 +262,8 @@ def _with_replacement(event: Any, setting: StepSetting) -> PrivateStep | None:
     if batch == 0 or _silenced(noise):
         return None
     bounds = with_replacement(setting.relation.short, 1.0 / noise, examples, batch)
-    return bounded(noise, batch * _displaced(setting), bounds)
+    run = _run(setting, "with-replacement", sigma=noise, examples=examples, batch_size=batch)
+    return bounded(noise, batch * _displaced(setting), bounds, run)
 
 
 def _truncated(event: Any, setting: StepSetting) -> PrivateStep | None:
@@ -258,7 +279,10 @@ def _truncated(event: Any, setting: StepSetting) -> PrivateStep | None:
     if largest >= examples:
         return _sampled(noise, rate, setting)
     bounds = truncated(setting.relation.short, 1.0 / noise, rate, examples, largest)
-    return bounded(noise, _displaced(setting), bounds)
+    fields = {"sampling_probability": rate, "examples": examples, "largest_batch": largest}
+    return bounded(
+        noise, _displaced(setting), bounds, _run(setting, "truncated-poisson", sigma=noise, **fields)
+    )
 
 
 def _mixture(event: Any, setting: StepSetting) -> PrivateStep | None:

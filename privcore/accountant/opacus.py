@@ -12,9 +12,9 @@ from typing import Any
 from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent
 
 from privcore import params
-from privcore.accountant.accountant import TOLERANCE, WIDER, PrivsweepAccountant
+from privcore.accountant.accountant import PrivsweepAccountant
 from privcore.errors import DomainError
-from privcore.likelihood_ratio.enclose import Question
+from privcore.likelihood_ratio.enclose import Question, requested
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.training.bounds import Above, Bounds, composed
 from privcore.training.brackets import enclosed_run
@@ -69,7 +69,7 @@ class OpacusRun:
     stretches: tuple[Stretch, ...]
     sampler: str
     adjacency: str
-    tolerance: float = TOLERANCE
+    tolerance: float = params.WIDTH
 
     @property
     def declared(self) -> PrivsweepAccountant:
@@ -106,7 +106,7 @@ class OpacusRun:
         if self.sampler == "none":
             return _read(self._public(whole), asks, at)[0], _read(most, asks, at)[1]
         distance = 2.0 if self.adjacency == "replace-one" else 1.0
-        tolerance = self.tolerance * (1.0 if asks == "epsilon" else WIDER)
+        tolerance = requested(asks, self.tolerance)
         question = Question(asks=asks, at=at, adjacency="add-remove")
         bounds = self._shuffled(whole, distance * math.sqrt(_square(epochs) - _square(whole)))
         lower, upper, _ = enclosed_run(bounds, question, tolerance, distance * math.sqrt(_square(epochs)))
@@ -160,7 +160,7 @@ class OpacusRun:
 
 
 def from_opacus(
-    history: Any, sampler: str = "poisson", adjacency: str | None = None, tolerance: float = TOLERANCE
+    history: Any, sampler: str = "poisson", adjacency: str | None = None, tolerance: float = params.WIDTH
 ) -> OpacusRun:
     """Return the run that an accountant of Opacus recorded.
 

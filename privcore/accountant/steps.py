@@ -7,6 +7,7 @@ from privcore.accountant.finite import Finite, Laplace, approximate
 from privcore.likelihood_ratio.ratios import Gaussian, Ratio, Sampled
 from privcore.numerics.rounding import FEW_FUNCTIONS
 from privcore.training.bounds import Bounds
+from privcore.training.phase import Phase
 
 WIDENING = 1.0 + FEW_FUNCTIONS
 SMALLEST_LOSS = 1e-6
@@ -29,6 +30,7 @@ class PrivateStep:
         reach_remove: Upper bound of the finite losses in direction remove, for steps without Gaussian noise.
         reach_add: The same in direction add.
         infinite: Upper bound of the probability of an infinite loss.
+        run: The step as a phase of a training run, with the adjacency; None for other steps.
     """
 
     dominating: Ratio | None = None
@@ -37,19 +39,27 @@ class PrivateStep:
     reach_remove: float = 0.0
     reach_add: float = 0.0
     infinite: float = 0.0
+    run: tuple[Phase, str] | None = None
 
 
-def unamplified(noise: float, distance: float) -> PrivateStep:
+def unamplified(noise: float, distance: float, run: tuple[Phase, str] | None = None) -> PrivateStep:
     """Return a Gaussian step in which every example takes part.
 
     Args:
         noise: Noise multiplier, > 0.
         distance: Distance of the sums of neighbours in clipping norms, 1 or 2.
+        run: As in `PrivateStep`.
     """
-    return PrivateStep(square=distance * distance / (noise * noise))
+    return PrivateStep(square=distance * distance / (noise * noise), run=run)
 
 
-def amplified(noise: float, distance: float, dominating: Ratio, *attained: Ratio) -> PrivateStep:
+def amplified(
+    noise: float,
+    distance: float,
+    dominating: Ratio,
+    *attained: Ratio,
+    run: tuple[Phase, str] | None = None,
+) -> PrivateStep:
     """Return a step with Gaussian noise and a random batch.
 
     Args:
@@ -57,23 +67,27 @@ def amplified(noise: float, distance: float, dominating: Ratio, *attained: Ratio
         distance: Largest distance of the means of neighbours, in clipping norms, if the batch were public.
         dominating: Ratio that dominates every pair of neighbours.
         attained: Ratios that pairs of neighbours attain.
+        run: As in `PrivateStep`.
     """
     ratio = distance / noise
-    return PrivateStep(dominating=dominating, attained=attained, square=ratio * ratio)
+    return PrivateStep(dominating=dominating, attained=attained, square=ratio * ratio, run=run)
 
 
-def bounded(noise: float, distance: float, bounds: Bounds) -> PrivateStep:
+def bounded(
+    noise: float, distance: float, bounds: Bounds, run: tuple[Phase, str] | None = None
+) -> PrivateStep:
     """Return a step with Gaussian noise from the ratios that bound it.
 
     Args:
         noise: Noise multiplier, > 0.
         distance: Largest distance of the means of neighbours, in clipping norms, if the batch were public.
         bounds: Ratios of the step; the first upper one dominates every pair of neighbours.
+        run: As in `PrivateStep`.
     """
     dominating = bounds.above[0].ratio
     if isinstance(dominating, Gaussian):
-        return unamplified(noise, distance)
-    return amplified(noise, distance, dominating, *bounds.below)
+        return unamplified(noise, distance, run)
+    return amplified(noise, distance, dominating, *bounds.below, run=run)
 
 
 def finite(ratio: Finite, attained: bool = True) -> PrivateStep:

@@ -40,6 +40,7 @@ from privcore.likelihood_ratio.enclose import (
     enclose,
     enough,
     powering,
+    requested,
 )
 from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step
 from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
@@ -74,14 +75,14 @@ class AllocationCertified(Method[Answered]):
         f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair), Lemma 3.2 (reduction to k = 1), Lemma D.1 "
         f"(nesting); {DONG}, Theorem 3.1 (k of t by Renyi orders); convex order: docs/certified.md"
     )
-    version = 4
+    version = 5
     shares = ("sigma", "scale", "local_epsilon", "steps")
 
-    tolerance: Annotated[float, params.TOLERANCE] = 0.01
+    tolerance: Annotated[float, params.TOLERANCE] = params.WIDTH
 
     def cost(self, problem: Answered) -> Cost:
         step, k, question = step_of(problem), problem.participations, question_of(problem)
-        estimate = cost(question, step.width(), self.tolerance, _combinations(problem))
+        estimate = cost(question, step.width(), self._requested(problem), _combinations(problem))
         if exact(problem.steps, k):
             return estimate
         width = step.width()
@@ -93,11 +94,13 @@ class AllocationCertified(Method[Answered]):
         step, question = step_of(problem), question_of(problem)
         t, k, epochs, rate = problem.steps, problem.participations, problem.epochs, rate_of(problem)
 
+        tolerance = self._requested(problem)
+
         def reduced(adjacency: str) -> tuple[float, float, str]:
             return enclose(
                 partial(composed, step, t, k, epochs, rate),
                 replace(question, adjacency=adjacency),
-                self.tolerance if exact(t, k) else 0.5 * self.tolerance,  # the lower end has its own error
+                tolerance if exact(t, k) else 0.5 * tolerance,  # the lower end has its own error
                 copies=k * epochs,
                 outer=closed_form(problem),
                 combinations=_combinations(problem),
@@ -106,17 +109,22 @@ class AllocationCertified(Method[Answered]):
             )
 
         lower, upper, detail = reduced(problem.adjacency)
-        if not exact(t, k) and upper > lower * (1.0 + self.tolerance):
+        if not exact(t, k) and upper > lower * (1.0 + tolerance):
             overlap = _overlap(problem)
             if overlap < upper:  # this bound does not cover the direction add
                 add = reduced("add")[1] if problem.adjacency != "remove" else 0.0
                 upper = min(upper, max(overlap, add))
         delta = question.at if question.asks == "epsilon" else upper
-        if not exact(t, k) and upper > lower * (1.0 + self.tolerance) and delta >= SMALLEST_DELTA:
+        if not exact(t, k) and upper > lower * (1.0 + tolerance) and delta >= SMALLEST_DELTA:
             lower = max(lower, self._chosen_below(problem, question, lower, upper, delta))
             if k > MOST_CHOSEN and rate == 1.0:
                 lower = max(lower, below_by_poisson(step, t, k, epochs, question, delta))
         return Answer.enclosure(lower, upper, detail=detail)
+
+    def _requested(self, problem: Answered) -> float:
+        """Return the requested relative width; several participations take longer."""
+        quick = exact(problem.steps, problem.participations)
+        return requested(problem.asks, self.tolerance, quick=quick)
 
     def _chosen_below(
         self, problem: Answered, question: Question, lower: float, upper: float, delta: float
@@ -141,7 +149,7 @@ class AllocationCertified(Method[Answered]):
                 break
             found = question.lower(law)
             lower = max(lower, min(found, most) if question.asks == "epsilon" else found)
-            tolerance = enough(question.asks, self.tolerance, lower)
+            tolerance = enough(question.asks, self._requested(problem), lower)
             if upper <= lower * (1.0 + tolerance) or upper > lower * (1.0 + HOPELESS):
                 break
             wanted = below_enough(fineness, upper / lower - 1.0, tolerance)

@@ -4,19 +4,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 import numpy as np
 
 from privcore import params
 from privcore.allocation import params as allocation_params
-from privcore.allocation.comparisons import PoissonDelta, PoissonEpsilon
-from privcore.allocation.poisson_certified import PoissonCertified, poisson
+from privcore.allocation.poisson_certified import poisson
 from privcore.allocation.problems import Allocation, AllocationEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import RatioDistribution
-from privcore.likelihood_ratio.enclose import Question, enclose, powering
+from privcore.likelihood_ratio.enclose import Question, cost, enclose, powering
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
 from privcore.numerics.rounding import SHORT_FORMULA
@@ -164,15 +163,9 @@ class AllocationDecomposition(Method[Allocation]):
         return None
 
     def cost(self, problem: Allocation) -> Cost:
-        fields: dict[str, Any] = {
-            "sigma": problem.sigma,
-            "steps": problem.steps,
-            "sampling_probability": self.thinning / problem.steps,
-        }
-        method = PoissonCertified(tolerance=self.tolerance)
-        if isinstance(problem, AllocationEpsilon):
-            return method.cost(PoissonEpsilon(**fields, delta=problem.delta))
-        return method.cost(PoissonDelta(**fields, epsilon=problem.epsilon))
+        at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
+        question = Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
+        return cost(question, 1.0 / problem.sigma, self.tolerance, powering(problem.steps))
 
     def answer(self, problem: Allocation, seed: int) -> Answer:
         rate = self.thinning / problem.steps

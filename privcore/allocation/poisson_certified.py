@@ -11,7 +11,7 @@ from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio.batches import SignedSample
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mixed, product_of
-from privcore.likelihood_ratio.enclose import Question, cost, enclose, powering
+from privcore.likelihood_ratio.enclose import Question, cost, enclose, powering, requested
 from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.likelihood_ratio.ratios import Composed
 from privcore.method import Cost, Direction, Method
@@ -35,22 +35,21 @@ class PoissonCertified(Method[Poisson]):
     problems = get_args(Poisson)
     direction = Direction.ENCLOSURE
     reference = f"{ZHU}, Theorem 11 (dominating pair); convex order: docs/certified.md"
-    version = 3
+    version = 4
     shares = ("sigma", "steps", "sampling_probability", "epochs")
 
-    tolerance: Annotated[float, params.TOLERANCE] = 0.01
+    tolerance: Annotated[float, params.TOLERANCE] = params.WIDTH
 
     def cost(self, problem: Poisson) -> Cost:
-        return cost(
-            _question(problem), 1.0 / problem.sigma, self.tolerance, powering(problem.steps * problem.epochs)
-        )
+        question, times = _question(problem), problem.steps * problem.epochs
+        return cost(question, 1.0 / problem.sigma, requested(question.asks, self.tolerance), powering(times))
 
     def answer(self, problem: Poisson, seed: int) -> Answer:
         times = problem.steps * problem.epochs
         lower, upper, detail = enclose(
             self._build(problem),
             _question(problem),
-            self.tolerance,
+            requested(problem.asks, self.tolerance),
             copies=times,
             outer=_closed_form(problem),
             combinations=powering(times),

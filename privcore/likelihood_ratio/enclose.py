@@ -14,6 +14,7 @@ from privcore.likelihood_ratio.distribution import (
 from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.method import Cost
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.params import WIDTH
 
 SMALLEST_DELTA = 1e-100
 """Smallest delta for which the products of two tail masses are in the range of doubles."""
@@ -30,6 +31,8 @@ SCOUT = 1.0 / 5.0
 FINEST = 1.0 / 1000.0
 LOGARITHMIC = ("epsilon", "mu")
 """Quantities that change like the logarithm of a probability; all others are probabilities."""
+WIDER = 0.01
+"""Relative width of brackets that would take much longer at the default width of epsilon."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +204,26 @@ def from_below(
             break
         share *= 1e-10  # rounding in the cells at the ends is visible: reduce their mass
     return best, detail
+
+
+def requested(asks: str, tolerance: float, *, quick: bool = True) -> float:
+    """Return the relative width of a bracket that the tolerance of a method requests.
+
+    A probability is several times as sensitive as epsilon, so the same width takes many times as long. There,
+    tolerances from the default of an epsilon up to `WIDER` request `WIDER`.
+
+    Args:
+        asks: The quantity.
+        tolerance: Tolerance of the method.
+        quick: Whether the distributions are quick to compute; those of k of t steps are not.
+
+    Example:
+        >>> [requested("delta", tolerance) for tolerance in (5e-4, 1e-3, 0.05)]
+        [0.0005, 0.01, 0.05]
+    """
+    if (quick and asks in LOGARITHMIC) or not WIDTH <= tolerance < WIDER:
+        return tolerance
+    return WIDER
 
 
 def enough(asks: str, tolerance: float, value: float) -> float:

@@ -5,11 +5,13 @@ from typing import Annotated, TypeVar
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.likelihood_ratio.enclose import FIRST_DELTA, Question
+from privcore.likelihood_ratio.enclose import FIRST_DELTA, Question, requested
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BALLE_BARTHE, CHUA_BALLS, CHUA_SCALABLE, FELDMAN_SHENFELD, ZHU
+from privcore.problem import Problem
 from privcore.training.bounds import Bounds, composed
 from privcore.training.brackets import enclosed_run, estimated
+from privcore.training.own_problem import cost_of_proofs, own_problem, proved
 from privcore.training.phase import RELATIONS, unamplified
 from privcore.training.problems import (
     BallsInBinsDelta,
@@ -35,7 +37,7 @@ class Certified(Method[P]):
 
     direction = Direction.ENCLOSURE
 
-    tolerance: Annotated[float, params.TOLERANCE] = 0.01
+    tolerance: Annotated[float, params.TOLERANCE] = params.WIDTH
 
     def question(self, problem: P) -> Question:
         """Return the quantity to compute from the ratios of the run."""
@@ -46,16 +48,25 @@ class Certified(Method[P]):
         relation = RELATIONS[problem.adjacency]
         return next((why for phase in problem.run() if (why := phase.reason(relation))), None)
 
+    def own(self, problem: P) -> Problem | None:
+        """Return the problem of a sampler whose answer is that of this problem, at the default tolerance."""
+        return own_problem(problem) if self.tolerance == params.WIDTH else None
+
     def cost(self, problem: P) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-3, bytes=1e5)
+        if (own := self.own(problem)) is not None:
+            return cost_of_proofs(own)
         question = self.question(problem)
-        return estimated(_bounds(problem, question), question, self.tolerance)
+        tolerance = requested(question.asks, self.tolerance)
+        return estimated(_bounds(problem, question), question, tolerance)
 
     def answer(self, problem: P, seed: int) -> Answer:
+        if (own := self.own(problem)) is not None:
+            return proved(own)
         relation, question = RELATIONS[problem.adjacency], self.question(problem)
-        mu = unamplified(problem.run(), relation)
-        lower, upper, detail = enclosed_run(_bounds(problem, question), question, self.tolerance, mu)
+        mu, tolerance = unamplified(problem.run(), relation), requested(question.asks, self.tolerance)
+        lower, upper, detail = enclosed_run(_bounds(problem, question), question, tolerance, mu)
         return Answer.enclosure(lower, upper, detail=detail)
 
 
@@ -72,7 +83,7 @@ class BinsCertified(Certified[BallsInBinsEpsilon | BallsInBinsDelta]):
     name = "bins.certified"
     problems = (BallsInBinsEpsilon, BallsInBinsDelta)
     reference = f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair); {CHUA_BALLS} (bins); {CONVEX}"
-    version = 2
+    version = 3
     shares = ("sigma", "steps")
 
 
@@ -93,6 +104,7 @@ class BatchesCertified(
         f"{ZHU}, Theorem 10 (composition), Theorem 11 (replace-one); {BALLE_BARTHE}, Theorems 9 and 10; "
         f"{CONVEX}"
     )
+    version = 2
     shares = ("sigma", "sampling_probability", "steps", "examples", "batch_size", "epochs")
 
 
@@ -106,6 +118,7 @@ class TruncatedCertified(Certified[TruncatedPoissonEpsilon | TruncatedPoissonDel
     name = "truncated.certified"
     problems = (TruncatedPoissonEpsilon, TruncatedPoissonDelta)
     reference = f"{CHUA_SCALABLE}, Theorem 3.3; {ZHU}, Theorem 11; {CONVEX}"
+    version = 2
     shares = ("sigma", "sampling_probability", "steps", "examples", "largest_batch", "epochs")
 
 
@@ -119,5 +132,5 @@ class RunsCertified(Certified[RunEpsilon | RunDelta]):
     name = "runs.certified"
     problems = (RunEpsilon, RunDelta)
     reference = f"{FELDMAN_SHENFELD}, Theorem 3.1; {ZHU}, Theorems 10 and 11; {CONVEX}"
-    version = 2
+    version = 3
     shares = ("phases", "adjacency")

@@ -38,7 +38,7 @@ class RunsCurves(Certified[Tested]):
     name = "runs.curves"
     problems = (RunTruePositiveRate, RunFalsePositiveRate, RunAdvantage, RunAccuracy, RunMu)
     reference = f"{DONG_ROTH}, Proposition 2.12 (duality); {CONVEX}"
-    version = 2
+    version = 3
     shares = ("phases", "adjacency")
 
     def question(self, problem: Tested) -> Question:

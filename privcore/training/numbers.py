@@ -18,9 +18,15 @@ from privcore.likelihood_ratio.questions import (
     accuracy_question,
     precision_bounds,
 )
+from privcore.method import Method
 from privcore.params import DELTA, EPSILON
+from privcore.registry import find_problem
 from privcore.training import params as training_params
+from privcore.training.bounds import SLOW
+from privcore.training.brackets import Ends
+from privcore.training.certified import RunsCertified
 from privcore.training.curve_problems import RunAdvantage
+from privcore.training.curves import RunsCurves
 from privcore.training.phase import RELATIONS
 from privcore.training.profiles import Profile
 
@@ -46,6 +52,17 @@ USUAL = {
     "smallest_false_positive_rate": (1e-6, 1e-3),
 }
 """Numbers at which quantities are asked by default."""
+NAMES = {
+    "epsilon": "run-epsilon",
+    "delta": "run-delta",
+    "true_positive_rate": "run-tpr",
+    "false_positive_rate": "run-fpr",
+    "advantage": "run-advantage",
+    "accuracy": "run-accuracy",
+    "mu": "run-mu",
+}
+"""The problem that asks for a quantity alone. Those of a run with a slow distribution, except epsilon,
+are read from quicker distributions that they share."""
 PRECISION_AT = 1e-3
 """False positive rate of the precision, unless other rates are given."""
 
@@ -122,10 +139,18 @@ def run_profile(phases: str, adjacency: str, numbers: Mapping[str, Sequence[obje
         raise DomainError(why)
     asked = list(_asked(adjacency, checked, bool(numbers.get("false_positive_rate"))))
     profile = Profile(run, adjacency, [question for _, _, question in asked])
+    slow = any(ratio.combinations >= SLOW for ratio in profile.bounds.below)
+    alone = {
+        place: _computed(problem.phases, adjacency, quantity, at)
+        for place, (quantity, at, _) in enumerate(asked)
+        if quantity in NAMES and not (slow and quantity != "epsilon")
+    }
+    profile.questions = [each for place, (_, _, each) in enumerate(asked) if place not in alone]
+    shared = iter(profile.answers())
     lines = [
         ProfileLine(quantity=quantity, at=at, lower=ends[0], upper=ends[1])
-        for (quantity, at, _), found in zip(asked, profile.answers(), strict=True)
-        for ends in [_converted(quantity, at, *found)]
+        for place, (quantity, at, _) in enumerate(asked)
+        for ends in [alone[place] if place in alone else _converted(quantity, at, *next(shared))]
     ]
     least = min(1e-6, *checked["false_positive_rate"])
     rates = np.append(np.geomspace(least, 1.0, CURVE)[:-1], [0.9, 0.99])
@@ -167,6 +192,14 @@ def _asked(
         at = {"smallest_false_positive_rate": smallest}
         found.append(("mu", at, MuQuestion(at=smallest, adjacency=adjacency)))
     return found
+
+
+def _computed(phases: str, adjacency: str, quantity: str, at: dict[str, float]) -> Ends:
+    """Return both ends as a question about this quantity alone computes them."""
+    problem = find_problem(NAMES[quantity]).from_fields({"phases": phases, "adjacency": adjacency, **at})
+    method: Method = RunsCertified() if quantity in ("epsilon", "delta") else RunsCurves()
+    answer = method.answer(problem, seed=0)
+    return answer.lower, answer.upper
 
 
 def _converted(quantity: str, at: dict[str, float], lower: float, upper: float) -> tuple[float, float]:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from flows.answers.ask import Asked, UncoveredError
 from flows.answers.noise import least_noise, sigma_of
-from flows.answers.noise_confirmed import asked_again, confirmed, suffices
+from flows.answers.noise_confirmed import confirmed, suffices
+from flows.answers.sourced import asked_until_tight
 from privcore import Point, PrivsweepError, Problem, find, find_problem
 from privcore.params import SIGMA
 from tests.flows.small_store import Command, store_of
@@ -135,10 +136,12 @@ def test_epsilon_asked_again_is_printed_at_most_the_target(
     assert command("epsilon", "--sigma", repr(found["sigma"]), *options, *store) == 0
     printed = command.out.splitlines()[0].rpartition(", ")[2].removesuffix("]")
     assert Decimal(printed) <= Decimal(target)
+    assert command("epsilon", "--sigma", repr(found["sigma"]), *options, *store, "--json") == 0
+    assert [command.json[end] for end in ("lower", "upper")] == [found[end] for end in ("lower", "upper")]
 
 
 @pytest.mark.thorough
-def test_epsilon_is_at_most_the_target_where_a_store_answers(command: Command, tmp_path: Path) -> None:
+def test_a_store_with_narrower_brackets_nearby_changes_no_answer(command: Command, tmp_path: Path) -> None:
     kind = find_problem("allocation-epsilon")
     method = find("allocation.certified").from_knobs({"tolerance": 1e-3})
     fields = [{"sigma": round(0.633 + 0.0008 * k, 4), "steps": 1000, "delta": 1e-5} for k in range(12)]
@@ -148,13 +151,15 @@ def test_epsilon_is_at_most_the_target_where_a_store_answers(command: Command, t
     assert command("noise", "--epsilon", 1, *options) == 0
     sigma = command.json["sigma"]
     assert command("epsilon", "--sigma", sigma, *options) == 0
-    assert command.json["source"] == "store-monotone"
-    assert command.json["upper"] <= 1.0
+    stored = command.json
+    assert (stored["source"], stored["upper"] <= 1.0) == ("computed", True)
+    assert command("epsilon", "--sigma", sigma, *options[:-3], "--store", tmp_path / "none", "--json") == 0
+    assert [command.json[end] for end in ("lower", "upper")] == [stored[end] for end in ("lower", "upper")]
 
 
 def test_the_smaller_noise_that_narrower_brackets_allow_is_printed(command: Command, tmp_path: Path) -> None:
     run = ("--sampling", "allocation", "--steps", 1000, "--delta", 1e-5)
-    options = ("--epsilon", 1, *run, "--store", tmp_path / "none")
+    options = ("--epsilon", 1, *run, "--precision", 1e-5, "--store", tmp_path / "none")
     assert command("noise", *options) == 0
     text = command.out
     assert command("noise", *options, "--json") == 0
@@ -163,6 +168,6 @@ def test_the_smaller_noise_that_narrower_brackets_allow_is_printed(command: Comm
     assert f"sigma {found['sigma_least']} suffices by narrower brackets only: epsilon is at most 0.99" in text
     fields = found["fields"] | {"sigma": found["sigma_least"]}
     problem = find_problem("allocation-epsilon").from_fields(fields)
-    assert not suffices(asked_again(1.0)(problem), 1.0)
+    assert not suffices(asked_until_tight(problem), 1.0)
     narrow = find("allocation.certified").from_knobs({"tolerance": 1e-4})
-    assert suffices(asked_again(1.0, [narrow])(problem), 1.0)
+    assert suffices(asked_until_tight(problem, [narrow]), 1.0)
