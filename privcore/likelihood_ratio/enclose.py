@@ -1,4 +1,7 @@
-"""Refinement of distributions until the bracket of an epsilon, a delta or a rate has the requested width."""
+"""Refinement of distributions until the bracket of an epsilon, a delta or a rate has the requested width.
+
+One file: the width that is requested, the refinement that reaches it, and its cost.
+"""
 
 import math
 from collections.abc import Callable

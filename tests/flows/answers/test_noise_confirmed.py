@@ -20,7 +20,8 @@ from tests.flows.small_store import Command, store_of
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
+def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.chdir(tmp_path)  # where no store is
     return Command(capsys)
 
 
@@ -123,20 +124,17 @@ def drawn_runs(count: int) -> list[Any]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("run", drawn_runs(8))
-def test_epsilon_asked_again_is_printed_at_most_the_target(
-    run: tuple[str, ...], command: Command, tmp_path: Path
-) -> None:
+def test_epsilon_asked_again_is_printed_at_most_the_target(run: tuple[str, ...], command: Command) -> None:
     target, *options = run
-    store = ("--store", tmp_path / "none")
-    assert command("noise", "--epsilon", target, *options, *store, "--json") == 0
+    assert command("noise", "--epsilon", target, *options, "--json") == 0
     found = command.json
     assert found["gap"] == found["sigma"] / found["sigma_short"] - 1.0
     assert found["lower_short"] > float(target)
     assert found["gap"] <= (0.02 if "--participations" not in run else 0.1)
-    assert command("epsilon", "--sigma", repr(found["sigma"]), *options, *store) == 0
+    assert command("epsilon", "--sigma", repr(found["sigma"]), *options) == 0
     printed = command.out.splitlines()[0].rpartition(", ")[2].removesuffix("]")
     assert Decimal(printed) <= Decimal(target)
-    assert command("epsilon", "--sigma", repr(found["sigma"]), *options, *store, "--json") == 0
+    assert command("epsilon", "--sigma", repr(found["sigma"]), *options, "--json") == 0
     assert [command.json[end] for end in ("lower", "upper")] == [found[end] for end in ("lower", "upper")]
 
 
@@ -153,13 +151,13 @@ def test_a_store_with_narrower_brackets_nearby_changes_no_answer(command: Comman
     assert command("epsilon", "--sigma", sigma, *options) == 0
     stored = command.json
     assert (stored["source"], stored["upper"] <= 1.0) == ("computed", True)
-    assert command("epsilon", "--sigma", sigma, *options[:-3], "--store", tmp_path / "none", "--json") == 0
+    assert command("epsilon", "--sigma", sigma, *options[:-3], "--json") == 0
     assert [command.json[end] for end in ("lower", "upper")] == [stored[end] for end in ("lower", "upper")]
 
 
-def test_the_smaller_noise_that_narrower_brackets_allow_is_printed(command: Command, tmp_path: Path) -> None:
+def test_the_smaller_noise_that_narrower_brackets_allow_is_printed(command: Command) -> None:
     run = ("--sampling", "allocation", "--steps", 1000, "--delta", 1e-5)
-    options = ("--epsilon", 1, *run, "--precision", 1e-5, "--store", tmp_path / "none")
+    options = ("--epsilon", 1, *run, "--precision", 1e-5)
     assert command("noise", *options) == 0
     text = command.out
     assert command("noise", *options, "--json") == 0
