@@ -35,7 +35,8 @@ def candidates(
         if options.get(name) is not None:
             raise DomainError(f"Expected no {name} with sampling {UNKNOWN}, since it describes one sampler.")
     rest = {name: value for name, value in options.items() if name not in OF_ONE}
-    return problems(rest, examples=examples, batch_size=batch_size)
+    found, notes = problems(rest, examples=examples, batch_size=batch_size)
+    return found | {"none": found.pop("none")}, notes  # in the order of `rows`
 
 
 @dataclass(frozen=True, kw_only=True)

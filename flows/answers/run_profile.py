@@ -1,5 +1,6 @@
 """The output of the profile of one training run: a table with both ends, or JSON."""
 
+from flows.answers.any_profile import AnyProfile
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from privcore.training import RunProfile
 
@@ -14,12 +15,16 @@ def print_profile(profile: RunProfile, json: bool) -> None:
     if json:
         say(as_json(profile.as_content()))
         return
+    names = ["quantity", "at", "lower", "upper"]
     rows = [
         [line.quantity, listed(line.at), rounded_down(line.lower), rounded_up(line.upper)]
         for line in profile.lines
     ]
+    if isinstance(profile, AnyProfile):
+        names.append("worst")
+        rows = [[*row, worst] for row, worst in zip(rows, profile.worst, strict=True)]
     show(
-        ["quantity", "at", "lower", "upper"],
+        names,
         rows,
         title=f"{profile.phases} adjacency={profile.adjacency}",
         heading="quantity",

@@ -1,10 +1,13 @@
 """The command profile: many numbers of one training run, with both ends."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.answers.loaders import UNKNOWN
 from flows.cli.options import Json, waiting
 from flows.cli.training_options import (
     Adjacency,
@@ -22,6 +25,9 @@ from flows.cli.training_options import (
 )
 from flows.printing import note
 from flows.spec.words import number
+
+if TYPE_CHECKING:
+    from privcore.training import RunProfile
 
 
 def _numbers(what: str) -> Any:
@@ -63,8 +69,11 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
     """Print epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run.
 
     Every number has a lower and an upper end, both proved. Without numbers such as --fpr, the table has the
-    usual ones.
+    usual ones. With --sampling unknown, the ends hold for every sampler that `privsweep compare` lists, and
+    the worst one is named.
     """
+    from flows.answers.any_profile import any_profile
+    from flows.answers.any_sampler import candidates
     from flows.answers.run_file import refuse_options, run_question
     from flows.answers.run_phases import one_phase
     from flows.answers.run_profile import print_profile
@@ -91,11 +100,17 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
     numbers: dict[str, list[object]] = {name: [number(each) for each in asked[name] or []] for name in asked}
     if chart is not None:
         check_chart(chart)
-    if run is None:
-        text, relation, notes = one_phase(
-            sampling, one | {"adjacency": adjacency}, examples=examples, batch_size=batch_size
-        )
+    computing: Callable[[], RunProfile]
+    if sampling == UNKNOWN and run is None:
+        given = one | {"adjacency": adjacency, "delta": "1e-300"}  # the profile is that of every delta
+        candidate, notes = candidates(given, examples=examples, batch_size=batch_size)
         note(*notes)
+        computing = partial(any_profile, candidate, numbers)
+    elif run is None:
+        given = one | {"adjacency": adjacency}
+        text, relation, notes = one_phase(sampling, given, examples=examples, batch_size=batch_size)
+        note(*notes)
+        computing = partial(run_profile, text, relation, numbers)
     else:
         given = one | {"batch_size": batch_size}
         refuse_options(name for name, value in given.items() if value is not None)
@@ -104,8 +119,9 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
         text, relation = fields["phases"], fields["adjacency"]
         if "delta" in fields and not numbers["delta"]:
             numbers["delta"] = [fields["delta"]]
+        computing = partial(run_profile, text, relation, numbers)
     with waiting("computing the profile"):
-        found = run_profile(text, relation, numbers)
+        found = computing()
     if chart is not None:
         draw_profile(found, chart)
     print_profile(found, json)

@@ -16,7 +16,7 @@ from privcore.training.sizes import (
 
 if TYPE_CHECKING:
     from privcore.training.notation import phase_named, phases, written
-    from privcore.training.numbers import RunProfile, run_profile
+    from privcore.training.numbers import ProfileLine, RunProfile, run_profile
     from privcore.training.phase import RELATIONS, Phase
     from privcore.training.phase_kinds import PHASES
 else:
@@ -24,6 +24,7 @@ else:
         "PHASES": "phase_kinds",
         "RELATIONS": "phase",
         "Phase": "phase",
+        "ProfileLine": "numbers",
         "RunProfile": "numbers",
         "phase_named": "notation",
         "phases": "notation",
@@ -45,6 +46,7 @@ __all__ = [
     "RELATIONS",
     "SIZES",
     "Phase",
+    "ProfileLine",
     "RunProfile",
     "TrainingRun",
     "clash",

@@ -163,3 +163,48 @@ def test_the_noise_names_the_loader_of_the_worst_sampler(privsweep: Command) -> 
     assert f"for every sampler; worst fixed-size: {LOADERS['fixed-size']}" in html
     assert privsweep("noise", *words, "unknown", "--method", "poisson.certified") == 2
     assert privsweep("noise", *words, "unknown", "--redraw", "once") == 2
+
+
+# ----------------------------------------------------------------------------------------------- profile
+
+
+@pytest.mark.parametrize("run", drawn_runs(2), ids=str)
+def test_every_number_of_a_profile_holds_for_every_sampler(privsweep: Command, run: dict[str, Any]) -> None:
+    given = {name: value for name, value in run.items() if name != "delta"} | {"adjacency": "add-remove"}
+    assert privsweep("profile", *words_of(given), "--sampling", "unknown", "--json") == 0, privsweep.err
+    whole = privsweep.json
+    samplers = whole["samplers"]
+    assert {"allocation", "poisson", "fixed-size", "none"} <= set(samplers)
+    assert samplers["poisson"]["adjacency"] == "add-remove"
+    assert samplers["fixed-size"]["adjacency"] == "zero-out"
+    assert whole["adjacency"].startswith("add-remove (zero-out for fixed-size")
+    for k, line in enumerate(whole["profile"]):
+        each = {name: profile["profile"][k] for name, profile in samplers.items()}
+        assert {(one["quantity"], str(one["at"])) for one in each.values()} == {
+            (line["quantity"], str(line["at"]))
+        }
+        assert line["lower"] == min(one["lower"] for one in each.values())
+        assert line["upper"] == max(one["upper"] for one in each.values())
+        end = "lower" if line["quantity"] == "false_positive_rate" else "upper"
+        assert line[end] == each[line["worst"]][end]
+    for k, power in enumerate(whole["curve"]):
+        ends = [profile["curve"][k] for profile in samplers.values()]
+        assert power["lower"] == min(one["lower"] for one in ends)
+        assert power["upper"] == max(one["upper"] for one in ends)
+    assert privsweep("profile", *words_of(given), "--sampling", "none", "--json") == 0
+    assert privsweep.json["profile"] == samplers["none"]["profile"]
+
+
+def test_a_profile_names_the_worst_sampler_in_its_table_and_draws_the_ends_of_all(
+    privsweep: Command, tmp_path: Path
+) -> None:
+    words = ("profile", "--sigma", 1, "--steps", 2, "--delta", 1e-5, "--sampling", "unknown")
+    assert privsweep(*words, "--chart", tmp_path / "curve.svg") == 0
+    title, names, first, *_ = privsweep.out.splitlines()
+    assert title.startswith(
+        "any of allocation, poisson, fixed-size, shuffling, none adjacency=add-remove (zero"
+    )
+    assert names.split() == ["quantity", "at", "lower", "upper", "worst"]
+    assert first.split()[-1] == "fixed-size"
+    assert (tmp_path / "curve.svg").exists()
+    assert privsweep(*words, "--redraw", "once") == 2
