@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from flows.cli.app import COMMANDS, command
+from flows.cli.app import COMMANDS, PANELS, command
 from tests.docs.sweeps import Rows, code, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
@@ -30,11 +30,16 @@ def written(text: str) -> str:
 
 
 def contents() -> str:
-    """Return the table of all commands."""
-    rows = [
-        (f"[{code(words)}](#privsweep-{words.replace(' ', '-')})", each) for words, each in LISTED.items()
-    ]
-    return table(("command", "purpose"), [(name, escaped(each)) for name, each in rows])
+    """Return a table of commands for each heading of the help."""
+    found = []
+    for panel, names in PANELS.items():
+        below = [words for words in LISTED if words.split()[0] in names]
+        rows: Rows = [
+            (f"[{code(words)}](#privsweep-{words.replace(' ', '-')})", escaped(LISTED[words]))
+            for words in below
+        ]
+        found.append(f"**{panel}**\n\n{table(('command', 'purpose'), rows)}")
+    return "\n".join(found)
 
 
 def section(words: str) -> str:
@@ -49,8 +54,10 @@ def section(words: str) -> str:
     text = [escaped(paragraph) for paragraph in (found.help or "").split("\n\n")]
     rows: Rows = [row(each, context) for each in found.params if not getattr(each, "hidden", False)]
     parts = [f"## privsweep {words}", f"    {usage}", *text]
-    parts += [f"```text\n{found.epilog.strip()}\n```"] if found.epilog else []
-    parts += [table(("option", "default", "meaning"), rows)] if rows else []
+    parts += [table(("option", "default", "meaning"), rows).strip()] if rows else []
+    if found.epilog:
+        heading, *examples = found.epilog.strip().split("\n\n")
+        parts += [heading, "\n".join(f"    {example}" for example in examples)]
     return "\n\n".join(parts).strip() + "\n"
 
 
