@@ -19,6 +19,8 @@ nitpick_ignore_regex = [  # objects without a page in this documentation
     ("py:exc", r"\w+Error"),
 ]
 autodoc_member_order = "bysource"
+default_role = "code"
+napoleon_use_ivar = True
 autodoc_typehints_format = "short"
 
 html_theme = "furo"

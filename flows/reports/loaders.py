@@ -67,8 +67,10 @@ class Bar:
     @property
     def said(self) -> str:
         """The bracket in three digits, rounded outwards."""
-        high = rounded_up(self.upper, 3)
-        return high if self.upper <= (1.0 + EQUAL) * self.lower else f"{rounded_down(self.lower, 3)} – {high}"
+        low, high = rounded_down(self.lower, 3), rounded_up(self.upper, 3)
+        if self.upper <= (1.0 + EQUAL) * self.lower:
+            return _padded(high)
+        return f"{_padded(low)} – {_padded(high)}"
 
     @property
     def edges(self) -> tuple[float, float]:
@@ -76,6 +78,11 @@ class Bar:
         room = math.exp(0.5 * NARROW / WIDTH * math.log(MOST / LEAST))
         middle = math.sqrt(self.lower * self.upper)
         return min(self.lower, middle / room), max(self.upper, middle * room)
+
+
+def _padded(number: str) -> str:
+    """Return a number with zeros up to its third digit."""
+    return f"{float(number):#.3g}".removesuffix(".")
 
 
 def bars(store: Store) -> list[Bar]:

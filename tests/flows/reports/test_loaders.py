@@ -82,7 +82,13 @@ def test_a_loader_has_its_name_its_colour_and_its_numbers(
 
 @pytest.mark.parametrize(
     ("lower", "upper", "said"),
-    [(0.87831, 0.88479, "0.878 – 0.885"), (10.3273, 10.3345, "10.4"), (5.32158, 15.7828, "5.32 – 15.8")],
+    [
+        (0.87831, 0.88479, "0.878 – 0.885"),
+        (10.3273, 10.3345, "10.4"),
+        (5.62888, 5.6912, "5.62 – 5.70"),
+        (99.7, 99.8, "99.8"),
+        (120.5, 130.5, "120 – 131"),
+    ],
 )
 def test_numbers_are_rounded_outwards_and_one_if_they_are_equal_to_a_reader(
     lower: float, upper: float, said: str
