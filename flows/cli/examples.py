@@ -30,8 +30,8 @@ EXAMPLES = {
         "privsweep audit --counts 1000 100 90 --delta 1e-5 --claimed-epsilon 2",
     ),
     "membership": (
-        "privsweep membership --epsilon 1 --delta 1e-5",
-        "privsweep membership --epsilon 1 --adjacency replace-one --json",
+        "privsweep membership --epsilon 1 --delta 1e-5 --adjacency add-remove",
+        'privsweep membership --law "zipf(1.2)" --records 1000',
     ),
     "ask": (
         "privsweep ask unamplified-epsilon sigma=2 delta=1e-5",
@@ -127,7 +127,7 @@ EXAMPLES = {
     ),
     "table import": (
         "privsweep table import",
-        "privsweep table import new.parquet --check 50 --store other",
+        "privsweep table import new.parquet --check 5 --store other",
     ),
     "table remove": (
         "privsweep table remove VERSION",
