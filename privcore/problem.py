@@ -2,10 +2,10 @@
 
 import math
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -99,6 +99,9 @@ class Checked:
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     """Conditions on several fields, in the order in which they are checked."""
     parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
+    stated: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Fields that a question of a user must state, although stores and sweep files may leave them out: their
+    default is not the safe value, or no value is. Each with its values and their effect in words."""
 
     def __init_subclass__(cls) -> None:
         """Collect the declared parameters from the annotations."""
@@ -143,12 +146,42 @@ class Checked:
 
         Raises:
             UnknownNameError: As `from_fields`.
-            DomainError: As `from_fields`, or a field has a former word, with the reason.
+            DomainError: As `from_fields`, or a field has a former word, or a field of `stated` is missing.
         """
         for name, value in given.items():
             if isinstance(parameter := cls.parameters.get(name), Choice):
                 parameter.refuse_former(value)
-        return cls.from_fields(given)
+        found = cls.from_fields(given)
+        if reason := found.unstated(given):
+            raise DomainError(reason)
+        return found
+
+    def unstated(self, given: Collection[str]) -> str | None:
+        """Return a sentence about the first field of `stated` that was not given; None if all are known.
+
+        A field is known without a statement if the other fields leave it one value only.
+
+        Args:
+            given: Names of the fields that were given.
+        """
+        for name, why in self.stated.items():
+            if name not in given and any(map(partial(self._allows, name), self.others(name))):
+                return f"Expected {name} for {self.name}: {why}."
+        return None
+
+    @classmethod
+    def others(cls, name: str) -> list[Value]:
+        """Return typical values of a field other than its default."""
+        typical = dict.fromkeys(cls.parameters[name].typical_values())
+        return [value for value in typical if value != cls.defaults().get(name)]
+
+    def _allows(self, name: str, value: Value) -> bool:
+        """Return whether a field may have another value, the other fields being the same."""
+        try:
+            self.from_fields({**self.as_fields(), name: value})
+        except DomainError:
+            return False
+        return True
 
     def as_fields(self) -> dict[str, Value]:
         """Return all fields by name, in the order of declaration."""

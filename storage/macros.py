@@ -84,7 +84,7 @@ def macros() -> list[str]:
 
 def _signature(kind: type[Problem], without: tuple[str, ...]) -> str:
     """Return the named arguments of a macro with their defaults; null marks a required argument."""
-    defaults = kind.defaults()
+    defaults = {name: value for name, value in kind.defaults().items() if name not in kind.stated}
     names = [f"{kind.asks} := null"] if without else []
     names += [f"{n} := {literal(defaults.get(n))}" for n in kind.parameters if n not in without]
     return ", ".join([*names, *(f"{name} := null" for name in sizes_of(kind))])

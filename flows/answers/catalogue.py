@@ -37,6 +37,7 @@ def _problem(kind: type[Problem]) -> dict[str, Any]:
     for field in fields:
         known = kind.monotone.get(field["name"])
         field["monotone"] = known and {"trend": known.trend.name.lower(), "proof": known.proof}
+        field["stated"] = kind.stated.get(field["name"])
     return {
         "name": kind.name,
         "asks": kind.asks,
@@ -96,7 +97,7 @@ def _show_problem(problem: dict[str, Any]) -> None:
             field["name"],
             field["domain"],
             field["unit"],
-            "required" if field["default"] is None else exactly(field["default"]),
+            _default(field),
             _arrow(field["monotone"], problem["asks"]),
             field["meaning"],
         ]
@@ -106,6 +107,14 @@ def _show_problem(problem: dict[str, Any]) -> None:
     title = f"{problem['name']}: {problem['meaning']}\nmethods: {methods}"
     names = ["field", "domain", "unit", "default", "as it grows", "meaning"]
     show(names, rows, title=title, below="meaning")
+
+
+def _default(field: Mapping[str, Any]) -> str:
+    """Return the default of a field of a problem, or that a question needs the field."""
+    if field["default"] is None:
+        return "required"
+    shown = exactly(field["default"])
+    return f"required; {shown} in files" if field["stated"] else shown
 
 
 def _show_method(method: dict[str, Any]) -> None:

@@ -26,10 +26,8 @@ KEPT = (
     "Expected --redraw once or each-epoch with sampling {} and several epochs: steps that are drawn once and "
     "kept reveal more than steps that are drawn in each epoch."
 )
-RELATION = (
-    "Expected --adjacency with sampling {}: add-remove, zero-out or replace-one; the answers differ much, "
-    "and there is no usual choice."
-)
+RELATION = "Expected --adjacency with sampling {}: {}."
+NO_USUAL = "add-remove, zero-out or replace-one; the answers differ much, and there is no usual choice"
 
 
 def checked(sampling: str | None) -> str:
@@ -89,9 +87,9 @@ def completed(sampling: str, fields: Mapping[str, Any]) -> dict[str, Any]:
             raise DomainError(KEPT.format(sampling))
         if sampling == "balls-in-bins":
             found["redraw"] = "each-epoch"
-    if "adjacency" not in found and "adjacency" not in kind.defaults():
+    if "adjacency" not in found and ("adjacency" not in kind.defaults() or "adjacency" in kind.stated):
         if sampling != "balls-in-bins":
-            raise DomainError(RELATION.format(sampling))
+            raise DomainError(RELATION.format(sampling, kind.stated.get("adjacency", NO_USUAL)))
         found["adjacency"] = "add-remove"
     return found
 

@@ -98,6 +98,7 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
                 "meaning": parameter.meaning,
                 "domain": parameter.domain,
                 "default": defaults.get(name),
+                **_stated(kind, name),
                 "trend": kind.monotone[name].trend.value if name in kind.monotone else 0,
                 "proof": kind.monotone[name].proof if name in kind.monotone else "",
                 "typical": [] if table.rows else _typical(parameter),
@@ -155,6 +156,11 @@ def _assumed(table: ProblemTable, name: str, parameter: Parameter) -> dict[str, 
     texts = sorted({*table.brackets[name], *table.stated[name]})
     found = {text: said for text in texts if (said := parameter.assumes(text))}
     return {"assumed": found} if found else {}
+
+
+def _stated(kind: type[Problem], name: str) -> dict[str, Any]:
+    """Return why a question must state a field, and its values other than the default; empty otherwise."""
+    return {"stated": kind.stated[name], "others": kind.others(name)} if name in kind.stated else {}
 
 
 def _typical(parameter: Parameter) -> list[Any]:

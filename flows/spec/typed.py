@@ -63,10 +63,13 @@ def _typed(name: str, words: Sequence[str], methods: Sequence[str]) -> Sweep:
         spec = {"name": f"{name[:55]}-{digest}", "title": f"{name}{TYPED}", "grid": [grid]}
         return from_spec(spec, "command line")
 
-    if methods:
-        return spelled(methods)
     names = [method.name for method in answering(problem)]
-    return spelled(_bounding(spelled(names[:1]).grids[0]) or names)
+    (grid,) = spelled(list(methods) or names[:1]).grids
+    if problem.stated.keys() - product.keys():
+        for point in islice(grid.problems(), _LOOKED_AT):
+            if reason := point.unstated(product):
+                raise SweepError(reason)
+    return spelled(methods or _bounding(grid) or names)
 
 
 def _method(word: str) -> str | dict[str, Any]:

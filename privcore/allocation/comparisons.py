@@ -86,6 +86,12 @@ class Shuffled(AllocationProblem):
     """
 
     constraints = (ORDER_OF_EPOCHS,)
+    stated = MappingProxyType(
+        {
+            "adjacency": "zero-out (the gradient of one example is 0 in one of the data sets) or replace-one "
+            "(it is another clipped gradient), for which epsilon and delta are larger"
+        }
+    )
 
     epochs: Annotated[int, params.EPOCHS] = 1
     redraw: Annotated[str, allocation_params.SHUFFLED] = "one-epoch"

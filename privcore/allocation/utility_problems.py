@@ -1,6 +1,7 @@
 """Questions about utility: the error of a mean estimated from private sums over the steps of an epoch."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
@@ -36,6 +37,9 @@ class MeanError(AllocationProblem):
     asks = "error"
     monotone = _MONOTONE
     constraints = (TARGET,)
+    stated = MappingProxyType(
+        {"dimension": "the number of coordinates of an example; the error of each coordinate grows with it"}
+    )
 
     epsilon: Annotated[float, params.EPSILON]
     delta: Annotated[float, params.DELTA]

@@ -1,6 +1,7 @@
 """Problems about planning an audit, about audits by several runs, about DP-SGD, and about a training."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
@@ -17,6 +18,11 @@ from privcore.constraint import AtMost
 from privcore.problem import falls, grows, proved
 
 _STRICTER = "A higher confidence requires a smaller p-value."
+
+_OF_GUESSING = (
+    "clearest (the scores farthest from a known centre) or halves (as many of the highest as of the lowest "
+    "scores, as `privsweep audit` guesses); with a known centre, more guesses are correct"
+)
 
 _REFUTABLE = proved(delta=falls(LESS_PRIVATE), audit_confidence=falls(_STRICTER))
 
@@ -85,6 +91,13 @@ class AuditBestGuesses(AuditProblem):
     name = "audit-best-guesses"
     asks = "guesses"
     largest = float(audit_params.CANARIES.upper)
+    stated = MappingProxyType(
+        {
+            "family": "approximate ((epsilon, delta)-DP of any mechanism) or gaussian (Gaussian differential "
+            "privacy), the claim that the audit refutes; the best number of guesses depends on it",
+            "guessing": _OF_GUESSING,
+        }
+    )
 
     canaries: Annotated[int, audit_params.CANARIES]
     mu: Annotated[float, audit_params.MU]
@@ -107,6 +120,7 @@ class AuditPower(GuessedCanaries):
     name = "audit-power"
     asks = "probability"
     largest = 1.0
+    stated = MappingProxyType({"guessing": _OF_GUESSING})
 
     mu: Annotated[float, audit_params.MU]
     claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -21,6 +22,8 @@ _LESS_NOISE = proved(
         "features x."
     )
 )
+
+_OF_MEMBER = "the position of the attacked example in the bag, from 1; each example has its own answer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,8 @@ class BagPosterior(BagProblem):
             where=NoneOf("mechanism", ("llp-laplace", "none")),
         ),
     )
+
+    stated = MappingProxyType({"member": _OF_MEMBER})
 
     released: Annotated[float, label_params.RELEASED]
     member: Annotated[int, label_params.MEMBER] = 1
@@ -115,6 +120,7 @@ class MemberAdvantage(BagProblem):
         *MECHANISM,
         CountOf("member", "bag", "Expected member in {{1, ..., {bound}}}, got member={member}."),
     )
+    stated = MappingProxyType({"member": _OF_MEMBER})
 
     member: Annotated[int, label_params.MEMBER] = 1
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from privcore.constraint import AtMost, NoneOf
@@ -34,6 +35,14 @@ class TrainedModel(ReleaseProblem):
             "Expected bag_size <= {bound}, a quarter of the training examples of {data}, got "
             "bag_size={bag_size}.",
         ),
+    )
+
+    stated = MappingProxyType(
+        {
+            "model": "logistic (logistic regression) or mlp (a network with one hidden layer); the score is "
+            "that of the model",
+            "bag_size": "the number of examples in a bag; in bags of one, llp releases the clean labels",
+        }
     )
 
     data: Annotated[str, label_params.DATA]

@@ -77,15 +77,17 @@ def problems() -> Iterator[str]:
     """Yield a paragraph for each problem: question, fields and methods."""
     for kind in PROBLEMS:
         defaults = kind.defaults()
-        names = [field(name, defaults.get(name)) for name in kind.parameters]
+        names = [field(name, defaults.get(name), name in kind.stated) for name in kind.parameters]
         yield f"\n`{kind.name}`: {first_paragraph(kind)}\n"
         yield f"- fields: {', '.join(names)}"
         yield f"- methods: {', '.join(code(method.name) for method in answering(kind))}"
     yield ""
 
 
-def field(name: str, default: Value | None) -> str:
-    return code(name) if default is None else f"{code(name)} ({exactly(default)})"
+def field(name: str, default: Value | None, stated: bool) -> str:
+    if default is None:
+        return code(name)
+    return f"{code(name)} ({exactly(default)}{'; files only' if stated else ''})"
 
 
 def domain(parameter: Parameter) -> tuple[str, str]:

@@ -41,20 +41,37 @@ export function value(field, text) {
  * Return the question in the texts.
  *
  * @param problem Entry of the catalogue.
- * @param texts Text by field; a field with a default may be left out.
+ * @param texts Text by field; a field with a default may be left out, unless a question must state it.
  * @throws DomainError
  */
 export function question(problem, texts) {
   const asked = {};
+  const unstated = [];
   for (const field of problem.fields) {
-    const given = texts[field.name] ?? field.default;
+    const left = field.stated && (texts[field.name] ?? "") === "";
+    if (left) unstated.push(field);
+    const given = left ? field.default : texts[field.name] ?? field.default;
     if (given === null || given === undefined) {
       throw new DomainError(field.name, `Expected ${field.name} for ${problem.name}.`);
     }
     asked[field.name] = value(field, typeof given === "string" ? given : exactly(given));
   }
   check(problem, asked);
+  unstated.forEach((field) => state(problem, asked, field));
   return asked;
+}
+
+/** Throw a DomainError if a field that a question must state may have another value than its default. */
+function state(problem, asked, { name, stated, others }) {
+  const allowed = (other) => {
+    try {
+      check(problem, { ...asked, [name]: other });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  if (others.some(allowed)) throw new DomainError(name, `Expected ${name} for ${problem.name}: ${stated}.`);
 }
 
 /** Throw a DomainError if the fields of a question contradict one another. */

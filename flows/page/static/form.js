@@ -9,7 +9,8 @@ function choice(field, values, text) {
   const words = field.kind === "choice" ? field.choices : values;
   const options = [...new Set([...words, text])].map((word) => {
     const known = values.includes(word);
-    return html("option", { value: word, selected: word === text }, known ? word : `${word} (not stored)`);
+    const shown = word === "" ? "choose" : known ? word : `${word} (not stored)`;
+    return html("option", { value: word, selected: word === text }, shown);
   });
   return html("select", { id: `exact-${field.name}`, "aria-describedby": `help-${field.name}` }, options);
 }

@@ -110,10 +110,14 @@ async function choose(name, given = last.get(`${name} texts`)) {
   showBox(state.table);
   fill("footer", footer(problem));
   const start = texts(problem.start);
-  redraw(given ? Object.fromEntries(problem.fields.map((f) => [f.name, given[f.name] ?? preset(f, start)])) : start);
+  redraw(Object.fromEntries(problem.fields.map((f) => [f.name, given?.[f.name] ?? preset(f, start, given)])));
 }
 
-const preset = (field, start) => (field.default === null ? start[field.name] : exactly(field.default));
+/** The text of a field that is not given: nothing if a question must state it, so that the reader chooses. */
+function preset(field, start, given) {
+  if (field.stated) return "";
+  return given && field.default !== null ? exactly(field.default) : start[field.name];
+}
 
 function redraw(given) {
   draw(state.table, given, answer);

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from privcore.constraint import AtLeast, AtMost
@@ -110,6 +111,12 @@ class MembershipAccuracy(WorstLearnerProblem):
     asks = "accuracy"
     monotone = _FEWER
     constraints = (AtLeast("gamma", _LEAST_ODDS, _NO_ODDS), AtMost("gamma", _MOST_ODDS, _NO_ODDS))
+    stated = MappingProxyType(
+        {
+            "nonmember_share": "the probability that a tested record is a non-member, such as 0.5; a guess "
+            "without an attack is right for the more frequent kind"
+        }
+    )
 
     nonmember_share: Annotated[float, membership_params.NONMEMBER_SHARE] = 0.5
     member_weight: Annotated[float, membership_params.MEMBER_WEIGHT] = 1.0

@@ -1,6 +1,7 @@
 """Questions about experiments: the share of records that a learner fits, and the use of quantised images."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from privcore.constraint import AtLeast, NoneOf, OneOf
@@ -40,6 +41,14 @@ class MembershipFit(MembershipProblem):
         ),
         *(OneOf(name, (0,), _NO_NETWORK, where=NoneOf("learner", ("network",))) for name in _OF_NETWORKS),
         AtLeast("coordinates", 2, "Expected coordinates >= 2 for features on a sphere, got coordinates=1."),
+    )
+
+    stated = MappingProxyType(
+        {
+            "noise_deviation": "the standard deviation of the noise of the target, such as 0.1; all losses "
+            "depend on it",
+            "iterations": "the number of training iterations of the network; with 0 it is not trained",
+        }
     )
 
     learner: Annotated[str, experiment_params.LEARNER]

@@ -1,6 +1,7 @@
 """Questions about the advantage of attacks, given a property of the learner alone."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
@@ -21,6 +22,14 @@ class MembershipPrivateAdvantage(AdvantageProblem):
 
     name = "membership-private-advantage"
     monotone = proved(claimed_epsilon=_WEAKER, claimed_delta=_WEAKER)
+    stated = MappingProxyType(
+        {
+            "neighbours": "substitution (one record is replaced by another) or add-remove (one record is "
+            "added or removed); at the same epsilon, add-remove allows up to twice the advantage",
+            "claimed_delta": "the delta of the claim, or 0 for pure differential privacy; the advantage "
+            "grows with it",
+        }
+    )
 
     claimed_epsilon: Annotated[float, params.CLAIMED_EPSILON]
     claimed_delta: Annotated[float, membership_params.CLAIMED_DELTA] = 0.0

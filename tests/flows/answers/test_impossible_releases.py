@@ -20,7 +20,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 
 def posterior(command: Command, store: Path, released: str) -> tuple[float, float]:
     """Return the bracket of a lookup."""
-    words = [f"{name}={value}" for name, value in FIELDS.items()]
+    words = [f"{name}={value}" for name, value in {**FIELDS, "member": 1}.items()]
     assert (
         command("lookup", "label-posterior", *words, f"released={released}", "--store", store, "--json") == 0
     )
@@ -30,7 +30,7 @@ def posterior(command: Command, store: Path, released: str) -> tuple[float, floa
 def test_a_sweep_over_all_sums_computes_the_possible_ones_and_names_the_others(
     tmp_path: Path, command: Command
 ) -> None:
-    words = [f"{name}={value}" for name, value in FIELDS.items()]
+    words = [f"{name}={value}" for name, value in {**FIELDS, "member": 1}.items()]
     sweep = ("run", "label-posterior", *words, "released=0,1,2,3", "--store", tmp_path, "--engine", "serial")
     assert command(*sweep, "--json") == 0
     assert json.loads(command.out)["statuses"] == {"ok": 3, "not_applicable": 1}

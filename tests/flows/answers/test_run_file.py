@@ -103,7 +103,7 @@ GIVEN: dict[str, str | None] = {"sigma": "1", "delta": "1e-5"}
 def test_every_sampling_takes_examples_batch_size_and_epochs() -> None:
     further = {
         "balls-in-bins": {"redraw": "once"},
-        "shuffling": {"redraw": "once"},
+        "shuffling": {"redraw": "once", "adjacency": "zero-out"},
         "truncated-poisson": {"largest_batch": "300", "adjacency": "zero-out"},
         "fixed-size": {"adjacency": "zero-out"},
         "with-replacement": {"adjacency": "zero-out"},
@@ -116,7 +116,7 @@ def test_every_sampling_takes_examples_batch_size_and_epochs() -> None:
         assert problem.as_fields()["epochs"] == 3, sampling
 
 
-@pytest.mark.parametrize("sampling", ["fixed-size", "with-replacement", "truncated-poisson"])
+@pytest.mark.parametrize("sampling", ["shuffling", "fixed-size", "with-replacement", "truncated-poisson"])
 def test_a_relation_that_changes_the_answer_is_not_guessed(sampling: str) -> None:
     options = GIVEN | ({"largest_batch": "300"} if sampling == "truncated-poisson" else {})
     with pytest.raises(DomainError, match="Expected --adjacency with sampling"):
@@ -125,8 +125,8 @@ def test_a_relation_that_changes_the_answer_is_not_guessed(sampling: str) -> Non
 
 @pytest.mark.parametrize("sampling", ["balls-in-bins", "shuffling"])
 def test_a_redraw_that_changes_the_answer_is_not_guessed(sampling: str) -> None:
-    options: dict[str, Any] = GIVEN | {"epochs": "3", "steps": "10"}
+    options: dict[str, Any] = GIVEN | {"epochs": "3", "steps": "10", "adjacency": "zero-out"}
     with pytest.raises(DomainError, match="Expected --redraw once or each-epoch"):
         training_question(sampling, options)
-    kind, fields, _ = training_question(sampling, GIVEN | {"steps": "10"})
+    kind, fields, _ = training_question(sampling, GIVEN | {"steps": "10", "adjacency": "zero-out"})
     kind.from_fields(fields)

@@ -208,10 +208,13 @@ def test_equal_ends_come_from_the_same_row(
 def test_a_contradiction_is_told_and_no_number_is_shown(
     browser: webdriver.Chrome, origin: str, ties: Path
 ) -> None:
-    question = ("shuffling-epsilon", {"sigma": "1.5", "steps": "10", "delta": "1e-5"})
+    question = (
+        "shuffling-epsilon",
+        {"sigma": "1.5", "steps": "10", "delta": "1e-5", "adjacency": "zero-out"},
+    )
     with open_store(ties) as opened:
         assert ask_python(opened, question) == "contradiction"
-    browser.get(f"{origin}/ties/#problem=shuffling-epsilon&sigma=1.5&steps=10&delta=1e-5")
+    browser.get(f"{origin}/ties/#problem=shuffling-epsilon&sigma=1.5&steps=10&delta=1e-5&adjacency=zero-out")
     assert ask_page(browser, [question]) == ["contradiction"]
     assert "contradicts itself" in browser.find_element(By.ID, "bracket").text
     assert not browser.find_elements(By.ID, "number")
@@ -225,9 +228,10 @@ def test_the_inputs_of_every_tab_give_the_same_answers(
     browser: webdriver.Chrome, page: str, store: Path, name: str
 ) -> None:
     browser.get("about:blank")
-    browser.get(f"{page}#problem={name}")
-    wait(browser, "#number")
     kind, rng, told = find_problem(name), random.Random(name), 0
+    stated = "".join(f"&{field}={exactly(kind.defaults()[field])}" for field in kind.stated)
+    browser.get(f"{page}#problem={name}{stated}")
+    wait(browser, "#number")
     values = stored_values(store, kind)
     with open_store(store) as opened:
         for _ in range(24):

@@ -177,7 +177,7 @@ def test_a_statement_is_offered_for_training_runs_with_a_proved_upper_end(
     assert shown.startswith("Guarantee: (")
     assert "two data sets are neighbours if" in shown
     assert "secret seed" in shown
-    visit(browser, f"{page}#problem=shuffling-epsilon&sigma=2&steps=10&delta=1e-6")
+    visit(browser, f"{page}#problem=shuffling-epsilon&sigma=2&steps=10&delta=1e-6&adjacency=zero-out")
     wait(browser, "#number")
     assert "needs a proved upper end" in copied(browser, "Privacy statement")
     assert not browser.find_element(By.ID, "copy-button").is_enabled()

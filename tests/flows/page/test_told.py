@@ -35,7 +35,7 @@ def test_outside_of_what_is_stored_it_says_what_is_and_how_to_extend_it(
     )
     wait(browser, "#number")
     assert "Stored is label_epsilon 0.5, 1, 2, 4." in text(browser, "outside")
-    visit(browser, f"{page}#problem=shuffling-epsilon&sigma=2&steps=77&delta=1e-6")
+    visit(browser, f"{page}#problem=shuffling-epsilon&sigma=2&steps=77&delta=1e-6&adjacency=zero-out")
     assert "The store has no bound" in wait(browser, "#number").text
     assert "Stored is steps 10, 100." in text(browser, "outside")
     sweep = browser.find_element(By.ID, "extension").get_property("textContent")
@@ -61,10 +61,16 @@ def test_a_contradiction_beside_the_question_hides_no_answer_and_offers_none(
     browser: webdriver.Chrome, origin: str, ties: Path
 ) -> None:
     complaints(browser)
-    visit(browser, f"{origin}/{ties.name}/#problem=shuffling-epsilon&sigma=0.5&steps=10&delta=1e-5")
+    visit(
+        browser,
+        f"{origin}/{ties.name}/#problem=shuffling-epsilon&sigma=0.5&steps=10&delta=1e-5&adjacency=zero-out",
+    )
     assert wait(browser, "#number").text == "ε ≥ 2"
     assert "At sigma=0.5" in str(wait(browser, "#chart svg").get_property("textContent"))
-    visit(browser, f"{origin}/{ties.name}/#problem=shuffling-epsilon&sigma=1.5&steps=11&delta=1e-5")
+    visit(
+        browser,
+        f"{origin}/{ties.name}/#problem=shuffling-epsilon&sigma=1.5&steps=11&delta=1e-5&adjacency=zero-out",
+    )
     assert "The store has no bound" in wait(browser, "#number").text
     assert browser.find_elements(By.ID, "nearest") == []
     assert "steps=11" in copied(browser, "Command line")

@@ -73,7 +73,7 @@ def test_phases_of_a_run_are_typed(browser: webdriver.Chrome, origin: str, ties:
 
 
 def test_a_problem_without_trends_says_where_it_has_answers(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, f"{page}#problem=shuffling-epsilon&sigma=2&steps=77&delta=1e-6")
+    visit(browser, f"{page}#problem=shuffling-epsilon&sigma=2&steps=77&delta=1e-6&adjacency=zero-out")
     wait(browser, "#number")
     assert "only at the stored values of steps; for others, the command line" in text(browser, "meaning")
     assert copied(browser, "Command line").startswith("privsweep ask shuffling-epsilon ")

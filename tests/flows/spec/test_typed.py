@@ -78,7 +78,8 @@ def test_the_methods_are_those_that_apply_to_the_points(words: list[str], chosen
 
 
 def test_where_nothing_proves_both_ends_all_that_bound_one_are_taken() -> None:
-    (grid,) = named_or_typed("shuffling-epsilon", ["sigma=1", "steps=10", "delta=1e-5"]).grids
+    words = ["sigma=1", "steps=10", "delta=1e-5", "adjacency=zero-out"]
+    (grid,) = named_or_typed("shuffling-epsilon", words).grids
     assert [method.name for method in grid.methods] == [
         "shuffling.clones",
         "shuffling.composed",

@@ -94,7 +94,7 @@ def test_zeros_are_exact_and_one_example_may_suffice() -> None:
 def test_a_question_about_an_impossible_release_is_refused(
     mechanism: str, epsilon: float, bag: str, released: float, possible: bool
 ) -> None:
-    fields = {"mechanism": mechanism, "bag": bag, "released": released, "label_epsilon": epsilon}
+    fields = {"mechanism": mechanism, "bag": bag, "released": released, "label_epsilon": epsilon, "member": 1}
     if possible:
         assert BagPosterior.asked(fields).released == released
         return
