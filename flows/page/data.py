@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.answers.catalogue import meaning_of
+from flows.answers.loaders import LOADERS
+from flows.answers.samplers import SAMPLING
 from flows.answers.show import NEIGHBOURS
 from flows.answers.typical import typical_row
 from flows.page.statements import SENTENCES, neighbours_of
@@ -59,6 +61,11 @@ def catalogue(
             if method.name in used
         },
         "compare": COMPARED,
+        "loaders": [
+            {"sampling": sampling, "code": code, "problem": SAMPLING[sampling]}
+            for sampling, code in LOADERS.items()
+            if SAMPLING[sampling] in shown
+        ],
         "statement": SENTENCES,
     }
 

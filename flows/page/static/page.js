@@ -12,6 +12,7 @@ import { at, fill, html } from "./dom.js";
 import { DomainError, question as asked } from "./fields.js";
 import { draw, mark } from "./form.js";
 import { ask, told } from "./live.js";
+import { drawLoaders, UNKNOWN } from "./loaders.js";
 import { Contradiction, lookup, stated } from "./lookup.js";
 import { connectNoise, offerNoise } from "./noise.js";
 import { exactly } from "./numbers.js";
@@ -28,7 +29,6 @@ const fullest = ({ problems }) => {
   const rows = (name) => state.catalogue.problems[name].rows;
   return problems.reduce((best, name) => (rows(name) > rows(best) ? name : best));
 };
-const hasRows = ({ problems }) => problems.some((name) => state.catalogue.problems[name].rows > 0);
 const texts = (question) => Object.fromEntries(Object.entries(question).map(([name, value]) => [name, exactly(value)]));
 
 function notice(...said) {
@@ -56,14 +56,26 @@ function drawTabs() {
   });
 }
 
+/** Mark a tab as selected, or none. */
 function highlight(tab) {
-  for (const { name } of state.catalogue.tabs) {
-    const chosen = name === tab.name;
+  for (const [k, { name }] of state.catalogue.tabs.entries()) {
+    const chosen = name === tab?.name;
     at(`tab-${name}`).setAttribute("aria-selected", chosen);
-    at(`tab-${name}`).tabIndex = chosen ? 0 : -1;
+    at(`tab-${name}`).tabIndex = chosen || (!tab && k === 0) ? 0 : -1;
     if (chosen) at(`tab-${name}`).scrollIntoView({ block: "nearest", inline: "nearest" });
   }
-  at("panel").setAttribute("aria-labelledby", `tab-${tab.name}`);
+  at("panel").setAttribute("aria-labelledby", tab ? `tab-${tab.name}` : "loaders-title");
+  at("loaders-section").hidden = true;
+}
+
+/** Ask for the loader of the training code, before any answer. */
+function askLoader() {
+  highlight(null);
+  state.wanted = null;
+  window.clearTimeout(writing);
+  at("content").hidden = true;
+  at("loaders-section").hidden = false;
+  notice();
 }
 
 async function select(tab) {
@@ -82,10 +94,10 @@ async function select(tab) {
 
 // -------------------------------------------------------------------------------------- questions
 
-async function choose(name, given = last.get(`${name} texts`)) {
+async function choose(name, given = last.get(`${name} texts`), unknown = false) {
   const problem = state.catalogue.problems[name];
   const tab = tabOf(name);
-  highlight(tab);
+  highlight(unknown ? null : tab);
   fill(
     "problem",
     tab.problems.map((each) => html("option", { value: each, selected: each === name }, each.replaceAll("-", " "))),
@@ -97,11 +109,13 @@ async function choose(name, given = last.get(`${name} texts`)) {
   if (state.wanted !== name) return; // another problem was chosen while the table was loading
   at("content").removeAttribute("aria-busy");
   state.table = table;
-  last.set(tab.name, name);
+  state.unknown = unknown;
+  at("content").classList.toggle("unknown", unknown);
+  if (!unknown) last.set(tab.name, name);
   notice();
   at("content").hidden = false;
   at("content").classList.toggle("unstored", unstored(table));
-  fill("meaning", problem.meaning, onlyStored(table));
+  fill("meaning", unknown ? UNKNOWN : problem.meaning, onlyStored(table));
   const fields = axes(state.table);
   fill("axis", fields.map((field) => html("option", { value: field.name, selected: field.name === "sigma" }, field.name.replaceAll("_", " "))));
   at("chart-section").hidden = !fields.length || (!table.brackets.lower.length && !unstored(table));
@@ -131,7 +145,7 @@ function answer(given) {
   fill("compare");
   fill("compare-progress");
   window.clearTimeout(writing);
-  writing = window.setTimeout(() => history.replaceState(null, "", write(table.problem.name, given)), 150);
+  writing = window.setTimeout(() => history.replaceState(null, "", write(table.problem.name, given, state.unknown)), 150);
   try {
     state.question = asked(table.problem, given);
     state.found = lookup(table, state.question);
@@ -141,6 +155,7 @@ function answer(given) {
     mark(error.field);
     at("content").classList.add("refused");
     showError(error.message);
+    if (state.unknown) fill("compare", html("p", { class: "error" }, error.message));
     forget();
     offerNoise(table.problem, null);
     fill("computed");
@@ -267,16 +282,22 @@ function failed(error) {
   notice(error instanceof Error ? error.message : String(error));
 }
 
-/** Show the question in the address, or a note if its problem is not stored. */
+/** Show the question in the address, with a note if its problem is not stored; otherwise ask for the loader. */
 async function follow() {
-  const { problem, tab, texts: given } = read(window.location.hash);
+  const { problem, tab, sampling, texts: given } = read(window.location.hash);
   const { catalogue } = state;
+  if (sampling === "unknown") {
+    await choose(catalogue.compare.problem, given, true);
+    return;
+  }
   if (problem !== null && catalogue.problems[problem] && tabOf(problem)) {
     await choose(problem, given);
     return;
   }
-  await select(catalogue.tabs.find(({ name }) => name === tab) ?? catalogue.tabs.find(hasRows) ?? catalogue.tabs[0]);
-  if (problem !== null) notice(`This table has no problem ${problem.slice(0, 60)}; another one is shown.`);
+  const named = catalogue.tabs.find(({ name }) => name === tab);
+  if (named) await select(named);
+  else askLoader();
+  if (problem !== null) notice(`This table has no problem ${problem.slice(0, 60)}; choose a loader or a tab.`);
 }
 
 async function start() {
@@ -287,11 +308,15 @@ async function start() {
   const { version, date } = state.catalogue;
   at("edition").textContent = `Table ${version}${date ? `, ${date}` : ""}`;
   drawTabs();
+  const { loaders, compare: compared } = state.catalogue;
+  const unknown = () => choose(compared.problem, { participations: "1" }, true); // all samplers have this number
+  drawLoaders(loaders, (name) => (name ? choose(name) : unknown()).catch(failed));
   at("problem").addEventListener("change", ({ target }) => choose(target.value).catch(failed));
   at("axis").addEventListener("change", showChart);
   at("skip").addEventListener("click", (event) => {
     event.preventDefault(); // the address holds the question
-    at("answer").focus();
+    const shown = ["answer", "compare", "loaders-section"].find((id) => at(id).checkVisibility());
+    at(shown ?? "panel").focus();
   });
   at("compute").addEventListener("click", compute);
   window.addEventListener("hashchange", () => follow().catch(failed));

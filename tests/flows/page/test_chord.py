@@ -30,7 +30,7 @@ def test_chords_have_the_bits_of_python(browser: webdriver.Chrome, page: str) ->
             [one, [two, most], [three, least], True],
             [three, [two, least], [one, most], True],
         ]
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     wait(browser, "#number")
     found = json.loads(call(browser, COMPUTED, *asked))
     expected = [

@@ -72,7 +72,7 @@ def test_a_slider_moves_by_ratios_over_the_stored_range(browser: webdriver.Chrom
 def test_a_slider_has_a_place_for_zero_and_only_stored_values_without_a_trend(
     browser: webdriver.Chrome, page: str
 ) -> None:
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     wait(browser, "#number")
     first, second, *_, last = call(browser, PLACES, "real", 1, 0, 1e-8, 1e-5)
     assert (first, last) == ([0, 0], [1e-5, 1])
@@ -148,7 +148,7 @@ def test_the_statement_to_copy_is_that_of_the_command_line(
                     made = None
                 questions.append((name, texts))
                 expected.append(made and made.text("text"))
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     assert call(browser, STATED, *questions) == expected
     assert sum(each is not None for each in expected) >= 15
     assert expected.count(None) >= 5

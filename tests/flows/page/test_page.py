@@ -66,7 +66,7 @@ def scheme(request: pytest.FixtureRequest, browser: webdriver.Chrome) -> Any:
 def test_no_request_leaves_the_origin(browser: webdriver.Chrome, page: str, origin: str) -> None:
     browser.get("about:blank")
     requested(browser), complaints(browser)
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     wait(browser, "#number")
     for tab in TABS:
         click(browser, f"#tab-{tab.name}")
@@ -81,7 +81,7 @@ def test_no_request_leaves_the_origin(browser: webdriver.Chrome, page: str, orig
 def test_the_first_answer_comes_within_a_second(browser: webdriver.Chrome, page: str) -> None:
     milliseconds = []
     for _ in range(3):
-        visit(browser, page)
+        visit(browser, f"{page}#tab=poisson")
         wait(browser, "#number")
         milliseconds.append(
             float(browser.execute_script("return document.documentElement.dataset.firstAnswer"))
@@ -90,7 +90,7 @@ def test_the_first_answer_comes_within_a_second(browser: webdriver.Chrome, page:
 
 
 def test_the_policy_of_the_page_refuses_other_origins(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     wait(browser, "#number")
     refused = call(browser, "return fetch('http://127.0.0.1:9/').then(() => false, () => true)")
     assert refused
@@ -102,7 +102,7 @@ def test_what_a_link_holds_is_only_ever_text(browser: webdriver.Chrome, page: st
     quoted = urllib.parse.quote(HOSTILE)
     start = "" if where in {"problem", "tab"} else "problem=unamplified-epsilon&"
     visit(browser, f"{page}#{start}{where}={quoted}")
-    wait(browser, "#content")
+    wait(browser, "#content" if start else "#loaders button")
     if where in {"sigma", "adjacency"}:
         assert HOSTILE[:40] in text(browser, "bracket")
     if where == "problem":
@@ -206,7 +206,7 @@ def test_what_is_no_number_for_python_is_none_here(browser: webdriver.Chrome, pa
     words += ["1,5", "1.000.000", "1_0", "1 2", "0x1", "\u0661", "\uff11"]
     numbers = ["1e-300", " 12\n", "+1.", ".5E-3", "0e-999", "-0", "inf", "1e22"]
     body = "const { number } = await load('numbers.js'); return given.map((each) => String(number(each)));"
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     assert set(call(browser, body, *words)) == {"NaN"}
     assert [float(each.lower().replace("infinity", "inf")) for each in call(browser, body, *numbers)] == list(
         map(float, numbers)
@@ -216,7 +216,7 @@ def test_what_is_no_number_for_python_is_none_here(browser: webdriver.Chrome, pa
 def test_a_problem_that_does_not_load_shows_no_number_of_another(
     browser: webdriver.Chrome, page: str
 ) -> None:
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     wait(browser, "#number")
     browser.execute_cdp_cmd("Network.enable", {})
     browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/label-*"]})
@@ -240,7 +240,7 @@ def test_opened_as_a_file_it_says_that_it_needs_a_server(
 
 
 def test_arrows_move_between_the_tabs(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     wait(browser, "#number")
     tab = browser.find_element(By.ID, "tab-allocation")
     tab.send_keys(Keys.ARROW_LEFT)

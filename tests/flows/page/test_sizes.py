@@ -23,7 +23,7 @@ COMPUTED = """
 
 
 def test_steps_and_rates_are_those_of_python(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     wait(browser, "#number")
     drawn = random.Random(5)
     pairs = [(n := drawn.randint(1, 10 ** drawn.randint(1, 15)), drawn.randint(1, n)) for _ in range(2000)]

@@ -84,7 +84,7 @@ def test_an_infinite_live_answer_is_told(browser: webdriver.Chrome, page: str) -
         const methods = [{ ...ends, name: "unamplified.exact", seconds: 0.1, detail: "" }];
         return told({ symbol: "ε", asks: "epsilon" }, { ...ends, confidence: 1, methods }).textContent;
     """
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     assert "ε ≥ inf proved, computed now" in call(browser, body)
 
 

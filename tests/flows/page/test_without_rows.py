@@ -27,7 +27,7 @@ KEPT: dict[str, Any] = {
 
 
 def test_the_page_has_every_problem_of_its_engine(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, page)
+    visit(browser, f"{page}#tab=poisson")
     wait(browser, "#number")
     assert tuple(call(browser, "return (await load('engine/questions.js')).PROBLEMS;")) == ENGINE
     catalogue = call(browser, "return (await load('source.js')).open().then(({ catalogue }) => catalogue);")
