@@ -14,11 +14,14 @@ DELTA_MEANING = (
 SIGMA = Real(
     name="sigma",
     symbol=r"\sigma",
-    unit="sensitivities",
+    unit="clipping norms",
     lower=1e-3,
     upper=1e6,
     typical=(0.3, 0.5, 1.0, 2.0, 10.0),
-    meaning="Noise multiplier: standard deviation of the Gaussian noise of a step divided by its sensitivity",
+    meaning=(
+        "Noise multiplier: standard deviation of the Gaussian noise of a step divided by the clipping norm, "
+        "also for replace-one"
+    ),
 )
 STEPS = Integer(
     name="steps",

@@ -7,7 +7,7 @@ from typing import Any
 from flows.answers.ask import Asked
 from flows.answers.samplers import kind_of
 from flows.answers.sourced import asked_until_tight
-from flows.printing import as_json, exactly, rounded_down, rounded_up, say, show
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from privcore.training import TrainingRun
 
 WHY = {
@@ -71,14 +71,16 @@ def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> Non
         ]
         for rounding in roundings
     ]
+    title = f"examples / batch_size = {run.examples} / {run.batch_size} = {run.quotient} steps per epoch"
+    title += f", epochs={run.epochs}, participations={run.participations}"
     if asked:
+        fields = asked[0].problem.as_fields()
+        title += f"\nepsilon at {listed({name: fields[name] for name in ('sigma', 'delta', 'adjacency')})}"
         names += ["epsilon lower", "epsilon upper"]
         lines = [
             [*line, *([rounded_down(one.lower), rounded_up(one.upper)] if one.ok else ["", ""])]
             for line, one in zip(lines, asked, strict=True)
         ]
-    title = f"examples / batch_size = {run.examples} / {run.batch_size} = {run.quotient} steps per epoch"
-    title += f", epochs={run.epochs}, participations={run.participations}"
     show(names, lines, title=title)
     if len(roundings) == 2:
         say("nothing to round: the batch size divides the examples")

@@ -11,7 +11,10 @@ from privcore.params import DELTA_MEANING
 Sigma = Annotated[
     str | None,
     typer.Option(
-        "--sigma", "--noise-multiplier", metavar="NUMBER", help="Noise divided by sensitivity, in each step."
+        "--sigma",
+        "--noise-multiplier",
+        metavar="NUMBER",
+        help="Standard deviation of the noise of a step divided by the clipping norm, also for replace-one.",
     ),
 ]
 Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of steps in one epoch.")]
@@ -25,7 +28,9 @@ Adjacency = Annotated[
     str | None,
     typer.Option(
         metavar="WORD",
-        help="Neighbouring relation: add-remove, zero-out or replace-one, or a direction: add or remove.",
+        help="Neighbouring relation: add-remove, zero-out or replace-one, or a direction: add or remove. "
+        "Batches of random size have add-remove by default; for a fixed size it is required, or zero-out in "
+        "comparisons.",
         autocompletion=completion.words("add-remove", "zero-out", "replace-one", "add", "remove"),
     ),
 ]

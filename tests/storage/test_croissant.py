@@ -84,7 +84,7 @@ def test_every_column_has_a_type_and_a_description_and_some_have_a_unit(publishe
     assert all(len(field.description) > 10 and field.data_types for field in answers.fields)
     content = json.loads(described(published).read_text())
     units = {field["name"]: field.get("unitText") for field in content["recordSet"][0]["field"]}
-    assert units["sigma"] == "sensitivities"
+    assert units["sigma"] == "clipping norms"
     assert units["delta"] is None
 
 
