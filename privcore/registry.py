@@ -113,6 +113,11 @@ def versions() -> dict[str, int]:
     }
 
 
+def used_versions() -> dict[str, int]:
+    """Return the oldest version of every method, by name, whose stored answers are used."""
+    return {name: stored_names.USED_SINCE.get(name, newest) for name, newest in versions().items()}
+
+
 def register(*methods: type[Method]) -> None:
     """Add methods, and the problems that only they answer, for the lifetime of this process."""
     for method in methods:

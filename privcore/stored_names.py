@@ -256,3 +256,14 @@ VERSIONS = {
     "utility.simulation": 5,
 }
 """Versions of methods, if not 1; readers of a store find the current rows without importing methods."""
+
+USED_SINCE = {
+    "allocation.certified": 4,
+    "batches.certified": 1,
+    "bins.certified": 2,
+    "poisson.certified": 3,
+    "runs.certified": 2,
+    "runs.curves": 2,
+    "truncated.certified": 1,
+}
+"""Oldest versions whose answers are used, if not the newest: later versions are only narrower."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from privcore import PROBLEMS
-from privcore.registry import versions
+from privcore.registry import used_versions
 from storage import layout
 from storage.build import LAYOUT
 from storage.errors import DegradedWarning, StoreError
@@ -82,7 +82,7 @@ class Around:
         content = [
             ["degraded", LAYOUT, SCHEMA_VERSION, duckdb.__version__],
             [[p.name, str(schema_for(p))] for p in PROBLEMS],
-            list(versions().items()),
+            list(used_versions().items()),
             [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in found],
             [to_json(sweep) for sweep in sweeps],
         ]

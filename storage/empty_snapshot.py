@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from privcore import PROBLEMS
 from privcore.problem import Problem
-from privcore.registry import versions
+from privcore.registry import used_versions
 from storage.macros import macros
 from storage.schema import schema_for
 from storage.views import fields_of, quote, sql_type, view_name, views
@@ -42,7 +42,7 @@ def _empty(_kinds: tuple[type[Problem], ...], _versions: tuple[tuple[str, int], 
 
 def start(path: Path) -> None:
     """Write a snapshot without rows; later ones are copies, since its 200 statements take half a second."""
-    built = _empty(tuple(PROBLEMS), tuple(versions().items()))
+    built = _empty(tuple(PROBLEMS), tuple(used_versions().items()))
     if built:
         path.write_bytes(built[0])
         return

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from privcore import PROBLEMS
-from privcore.registry import versions
+from privcore.registry import used_versions
 from storage import layout, snapshot_records
 from storage.build import LAYOUT, build, build_in_memory, extend
 from storage.empty_snapshot import schemas
@@ -81,7 +81,7 @@ def contents(place: Folder) -> Contents:
     release = [
         [LAYOUT, SCHEMA_VERSION, duckdb.__version__],
         [[p.name, str(schema_for(p))] for p in PROBLEMS],
-        list(versions().items()),
+        list(used_versions().items()),
     ]
     content = [
         *release,

@@ -8,7 +8,7 @@ from privcore import PROBLEMS
 from privcore.distributions.notation import FROM_FILE, ONLY_ITS_VALUES
 from privcore.parameter import Text
 from privcore.problem import LookupAxis
-from privcore.registry import versions
+from privcore.registry import used_versions
 from storage.errors import StoreError
 from storage.marks import MARKED
 from storage.schema import BOOKKEEPING
@@ -123,11 +123,13 @@ def _of(table: str, fields: Iterable[str]) -> str:
 
 
 def current() -> str:
-    """Return the condition that a row is not of an older version of its method.
+    """Return the condition that a row is of a version of its method whose answers are used.
 
-    A method whose numbers changed has a higher version; answers of its older versions are not used.
+    A method whose numbers changed has a higher version. Answers of its older versions are used only if all
+    that changed is the width.
     """
-    older = [f"not (method = '{name}' and method_version < {n})" for name, n in versions().items() if n > 1]
+    used = used_versions().items()
+    older = [f"not (method = '{name}' and method_version < {n})" for name, n in used if n > 1]
     return " and ".join(older)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from flows.answers.show import Aside, bracket_text
 from privcore import Bracket, Problem
-from privcore.registry import versions
+from privcore.registry import used_versions
 from storage import QueryError, Store
 from storage.marks import IMPORTED, origin_text
 from storage.schema import problem_id
@@ -81,7 +81,7 @@ def intervals(store: Store, problem: Problem, option: str | None) -> Intervals |
     if not rows:
         return None
     for name in sorted({row["method"] for row in found if not row["newest"]}):
-        chosen += f" and not (method = '{name}' and method_version < {versions()[name]})"
+        chosen += f" and not (method = '{name}' and method_version < {used_versions()[name]})"
     by, source = rows[0]["method"], rows[0]["source"]
     ends = {name: rows[0][name] for name in ("lower", "upper", "confidence")}
     at = "" if option is None else f" --store {shlex.quote(option)}"

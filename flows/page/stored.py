@@ -6,7 +6,7 @@ from typing import Any
 
 from flows.page.tabs import TABS
 from privcore import Problem
-from privcore.registry import versions
+from privcore.registry import used_versions
 from storage import Store
 
 _ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
@@ -59,7 +59,9 @@ def _table(store: Store, kind: type[Problem], sources: Mapping[str, str]) -> Pro
     fields = ", ".join(f'"{name}"' for name in names)
     tabulated = store.sql(f'select count(*) as n from axes."{view}"')["n"].to_pylist()[0]
     brackets = store.sql(f'select {fields}, {", ".join(_ENDS)} from brackets."{view}" order by {fields}')
-    current = " or ".join(f"(method = '{name}' and method_version >= {n})" for name, n in versions().items())
+    current = " or ".join(
+        f"(method = '{name}' and method_version >= {n})" for name, n in used_versions().items()
+    )
     stated = store.sql(
         f"""
         select {fields}, lower, upper, confidence, method, point_id as point from "{view}"
