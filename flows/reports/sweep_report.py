@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
+from flows.answers.palette import NAMES
+from flows.answers.samplers import SAMPLING
 from flows.answers.sweep_table import Line, sweep_lines
 from flows.printing import exactly, listed
 from flows.reports.contradictions import contradictions_of
@@ -52,7 +54,7 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
         raise UncoveredError(f"No points of sweep {sweep.name} are stored in {store.name}.")
     own = [answer for answer in everything if answer.row["point_id"] in wanted[answer.problem]]
     total = sum(map(len, wanted.values()))
-    blocks: list[Block] = [Heading(text=sweep.title or sweep.name, level=1)]
+    blocks: list[Block] = [Heading(text=heading(sweep), level=1)]
     blocks += summary(lines)
     blocks += _asked(sweep)
     blocks += _came_of_it(own, total, len(contradictions))
@@ -67,6 +69,25 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
     incomplete += [f"{failed} of {total} points failed."] if failed else []
     incomplete += contradicted.incomplete
     return Document(name=sweep.name, blocks=blocks, incomplete=incomplete, source=source(everything))
+
+
+def heading(sweep: Sweep) -> str:
+    """Return the title of a sweep, with the samplers of its training runs unless it names them.
+
+    Example:
+        >>> from flows.spec.sweep import load
+        >>> heading(load("allocation-figure2"))
+        'Epsilon against noise for 100, 1000 and 10000 steps: random allocation, Poisson'
+    """
+    title = sweep.title or sweep.name
+    families = [grid.problem.name.rpartition("-")[0] for grid in sweep.grids]
+    samplers = {name: problem.rpartition("-")[0] for name, problem in SAMPLING.items()}
+    if not set(families) <= set(samplers.values()):
+        return title
+    used = [name for name, family in samplers.items() if family in families]
+    if all(name in title.casefold() or NAMES[name].casefold() in title.casefold() for name in used):
+        return title
+    return f"{title}: {', '.join(NAMES[name] for name in used)}"
 
 
 # ------------------------------------------------------------------------------------- questions

@@ -24,6 +24,11 @@ def test_every_sampler_has_a_loader() -> None:
     assert LOADERS.keys() == SAMPLING.keys()
 
 
+def test_the_document_lists_the_same_loaders() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "training-runs.md").read_text(encoding="utf-8")
+    assert "".join(f"| {code} | `{sampling}` |\n" for sampling, code in LOADERS.items()) in page
+
+
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door[0])
 @pytest.mark.parametrize(
     ("words", "sentence"),
