@@ -73,14 +73,12 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     now. With --sampling unknown, the bracket holds for every sampler that `privsweep compare` lists, and the
     worst one is named.
     """
-    from flows.answers.any_sampler import any_sampler, candidates, print_any
     from flows.answers.explain import explained
     from flows.answers.held import held
     from flows.answers.show import Aside, print_answer
     from flows.answers.sourced import computed
     from flows.answers.statement import checked_format
     from flows.answers.statement import statement as statement_about
-    from flows.cli.compare import answered_rows
     from flows.cli.uncovered import uncovered
 
     statement = None if statement is None else checked_format(statement)
@@ -96,6 +94,9 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
         "largest_batch": largest_batch,
     }
     if sampling == UNKNOWN and run is None:
+        from flows.answers.any_sampler import any_sampler, candidates, print_any
+        from flows.cli.compare import answered_rows
+
         if method or statement:
             raise DomainError(f"Expected no --method and no --statement with --sampling {UNKNOWN}.")
         asked, notes = candidates(given, examples=examples, batch_size=batch_size)

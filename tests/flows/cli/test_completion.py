@@ -56,7 +56,7 @@ def test_each_shell_is_told_the_words_that_fit(shell: str, words: str, wanted: s
         ("privsweep plan allocation-f", {f"allocation-figure{n}" for n in range(1, 10)}),
         ("privsweep status ", {"quickstart"}),
         ("privsweep compare --adjacency ", {"add", "remove", "add-remove"}),
-        ("privsweep noise --sampling ", {"allocation", "poisson", "none"}),
+        ("privsweep noise --sampling ", {"allocation", "poisson", "none", "unknown"}),
     ],
 )
 def test_arguments_are_completed_by_what_may_stand_there(words: str, wanted: set[str]) -> None:
