@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import math
-import shutil
+import re
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from html import escape
 from typing import Any, TextIO
 
 from flows.tables import broken, fitted
+from flows.terminal import Finished, above_region, escaped, width_of
 
 DIGITS = 6
 """Significant digits of a printed end; JSON always has all of them."""
@@ -24,6 +25,9 @@ LEFT = 'style="text-align:left"'  # a notebook aligns cells of a table to the ri
 
 _WIDTH, _INDENT = 110, 13
 """Widths of labelled text and of its column of labels, in characters."""
+
+_LABEL = re.compile(r"(privsweep: )?\s*(\S+ {2,})?")
+"""The label of a line, and the space before it."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -37,7 +41,8 @@ def say(
     """Print texts, with every character that is not printable escaped, except line breaks and tabs.
 
     Names of files, arguments and contents of files may have characters that move the cursor of a terminal,
-    change its colours, or reverse the order of letters.
+    change its colours, or reverse the order of letters. On a terminal, lines are broken between words. Texts
+    of `as_json` and of `flows.terminal.painted` are printed as they are.
 
     Args:
         texts: As for `print`, like the others.
@@ -46,22 +51,31 @@ def say(
         file: The stream; standard output by default.
         flush: Whether to flush the stream.
     """
-    print(_escaped(sep.join(map(str, texts)), "\n\t"), end=end, file=file, flush=flush)
+    stream = file or sys.stdout
+    if not all(isinstance(text, Finished) for text in texts):
+        whole = escaped(sep.join(map(str, texts)), "\n\t")
+        width = width_of(stream)
+        texts = (whole if width is None else "\n".join(_fitted(line, width) for line in whole.split("\n")),)
+    with above_region():
+        print(*texts, sep=sep, end=end, file=stream, flush=flush)
+
+
+def _fitted(line: str, width: int) -> str:
+    """Return a line that is broken between words; further lines begin below the text next to a label."""
+    label = _LABEL.match(line)
+    indent = len(label.group()) if label and len(label.group()) <= width // 2 else 0
+    return "\n".join(broken(line, width, " " * indent))
 
 
 def note(*sentences: str) -> None:
-    """Print sentences to standard error, each behind the name of the program, as one printable line."""
+    """Print sentences to standard error, each behind the name of the program, as one printable paragraph."""
     for sentence in sentences:
-        say(f"privsweep: {_escaped(sentence)}", file=sys.stderr, flush=True)
+        say(f"privsweep: {escaped(sentence)}", file=sys.stderr, flush=True)
 
 
 def printable(text: object) -> str:
     """Return a text as one printable line of limited length: foreign names may have any characters."""
-    return _escaped(str(text))[:LONGEST_SENTENCE]
-
-
-def _escaped(text: str, kept: str = "") -> str:
-    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
+    return escaped(str(text))[:LONGEST_SENTENCE]
 
 
 def rounded_up(x: float, digits: int = DIGITS) -> str:
@@ -127,7 +141,7 @@ def listed(fields: Mapping[str, object]) -> str:
     return " ".join(f"{name}={exactly(value)}" for name, value in fields.items())
 
 
-def as_json(content: Any, *, indent: int | None = None) -> str:
+def as_json(content: Any, *, indent: int | None = None) -> Finished:
     """Return strict JSON: all digits of every float, infinity as the string "inf", never NaN.
 
     Raises:
@@ -137,7 +151,8 @@ def as_json(content: Any, *, indent: int | None = None) -> str:
         >>> as_json({"lower": 0.1, "upper": math.inf})
         '{"lower": 0.1, "upper": "inf"}'
     """
-    return json.dumps(_strict(content), allow_nan=False, indent=indent)
+    text = json.dumps(_strict(content), allow_nan=False, indent=indent)
+    return Finished(text.replace("\x7f", "\\u007f"))  # the only control character that json leaves
 
 
 def _strict(content: Any) -> Any:
@@ -201,29 +216,12 @@ def show(
     """
     # Those of a query, and cells with texts of a store, may have characters that move the cursor.
     names, rows = list(map(exactly, names)), [list(map(exactly, row)) for row in rows]
-    if (width := _terminal_width()) is None:
+    if (width := width_of(sys.stdout)) is None:
         text = as_text(names, rows, title)
     else:
         table = fitted(names, rows, _numeric(names, rows), width, heading=heading, below=below)
-        text = "\n".join([filled(title), *table] if title else table)
+        text = "\n".join([title, *table] if title else table)
     say(text, flush=True)
-
-
-def filled(text: str, indent: int = 0) -> str:
-    """Return a text, on a terminal with its lines broken between words.
-
-    Args:
-        text: The text.
-        indent: Spaces before the rest of a line that is broken.
-    """
-    if (width := _terminal_width()) is None:
-        return text
-    return "\n".join(part for line in text.splitlines() for part in broken(line, width, " " * indent))
-
-
-def _terminal_width() -> int | None:
-    """Return the number of columns of the terminal, or None if standard output is a pipe or a file."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def as_text(names: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> str:
@@ -272,7 +270,7 @@ def labelled(label: str, text: str, indent: int = _INDENT) -> str:
         indent: Width of the column of labels.
     """
     lines = []
-    width = min(_WIDTH, _terminal_width() or _WIDTH)
+    width = min(_WIDTH, width_of(sys.stdout) or _WIDTH)
     for paragraph in text.split("\n\n"):
         wrapped = textwrap.wrap(
             paragraph, max(width - indent, indent), break_long_words=False, break_on_hyphens=False

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
-from flows.printing import as_json, exactly, filled, say, show
+from flows.printing import as_json, exactly, say, show
 from privcore import METHODS, PROBLEMS, Direction, Method, Problem, Trend, answering, find
 from privcore.errors import unknown
 from privcore.parameter import Parameter, Value
@@ -118,11 +118,11 @@ def _default(field: Mapping[str, Any]) -> str:
 
 
 def _show_method(method: dict[str, Any]) -> None:
-    say(filled(f"{method['name']}: {method['meaning']}"))
+    say(f"{method['name']}: {method['meaning']}")
     say(f"direction  {method['direction']}")
     say(f"version    {method['version']}")
-    say(filled(f"reference  {method['reference']}", indent=11))
-    say(filled(f"problems   {', '.join(method['problems'])}", indent=11))
+    say(f"reference  {method['reference']}")
+    say(f"problems   {', '.join(method['problems'])}")
     if method["knobs"]:
         rows = [
             [knob["name"], knob["domain"], exactly(knob["default"]), knob["meaning"]]
@@ -210,7 +210,7 @@ def show_matrix() -> None:
         "* with a confidence below 1, set by an option of the method or a field of the problem",
         "fields of a problem or options of a method: privsweep methods NAME; all fields: --all",
     )
-    say("\n".join(map(filled, notes)))
+    say("\n".join(notes))
 
 
 def _short(entry: dict[str, Any], family: str) -> str:

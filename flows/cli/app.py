@@ -289,7 +289,11 @@ def _fail(sentence: str, code: int) -> int:
     """Print one sentence to standard error, and the choices that follow it; return the code."""
     if sentence:
         from flows.printing import note, printable, say
+        from flows.terminal import fresh_line
+        from privcore import ExitCode
 
+        if code == ExitCode.INTERRUPTED:
+            fresh_line(sys.stderr)
         first, *choices = sentence.splitlines()
         note(printable(first))
         for choice in choices:
@@ -320,6 +324,8 @@ def main() -> None:
         if getattr(sys, name) is None:  # the shell closed it, as in `>&-`
             setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in Ray's workers; else last bits of sums differ
+    # else numba lets colorama write a control sequence at exit, on terminals without colours, too
+    os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     gc.set_threshold(MANY_OBJECTS)
     _leave(run(sys.argv[1:]))
 

@@ -1,6 +1,6 @@
 """The command about labels: a comparison of bags of labels with randomized response."""
 
-import sys
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -9,7 +9,7 @@ import typer
 from flows.answers.label_comparison import LabelComparison
 from flows.answers.label_text import LEGEND, paragraphs
 from flows.answers.labels import contents_of
-from flows.cli.options import Json
+from flows.cli.options import Json, waiting
 from flows.printing import as_json, say
 from flows.spec.words import checked
 from privcore import DomainError
@@ -47,13 +47,11 @@ def labels(
     domain = partial(checked, "label-ratio-quantile")
     if bag_size is None and versus_rr is None:
         raise DomainError("Expected --bag-size, --versus-rr, or both.")
-    waits = sys.stderr.isatty() and not json
     comparison = LabelComparison(
         prior=str(domain("prior", prior)),
         mechanism=str(domain("mechanism", mechanism)),
         label_epsilon=float(domain("label_epsilon", label_epsilon)),
         level=float(domain("level", level)),
-        report=_replace_line if waits else lambda _: None,
     )
     if comparison.mechanism not in ("llp", "llp-geometric", "llp-laplace"):
         raise DomainError(
@@ -64,16 +62,11 @@ def labels(
     if epsilon == float("inf"):
         raise DomainError("Expected a finite --versus-rr, got inf.")
     shown = 0
-    for content in contents_of(comparison, k, epsilon):  # the first paragraphs do not wait for the searches
-        if waits:
-            _replace_line("")
-        if not json:
-            parts = paragraphs(content)
-            say(*parts[shown:], sep="\n\n", end="\n\n", flush=True)
-            shown = len(parts)
+    with waiting(f"comparing under {comparison.prior}") as report:
+        # The first paragraphs do not wait for the searches.
+        for content in contents_of(replace(comparison, report=report), k, epsilon):
+            if not json:
+                parts = paragraphs(content)
+                say(*parts[shown:], sep="\n\n", end="\n\n", flush=True)
+                shown = len(parts)
     say(as_json(content) if json else LEGEND)
-
-
-def _replace_line(text: str) -> None:
-    """Show a text of our own in place of the last one."""
-    print(f"\r{text:70}\r", end="", file=sys.stderr, flush=True)  # noqa: T201  a carriage return is meant

@@ -1,7 +1,8 @@
 """Options shared by commands, the status line of a computation, and the exit of a command."""
 
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from flows.cli import completion
 from flows.printing import note, printable, say
 from flows.spec.words import method_from
+from flows.terminal import Piece, Region, moves_cursor
 from privcore import ExitCode, Method
 
 if TYPE_CHECKING:
@@ -210,25 +212,31 @@ def finish_all(statuses: Iterable[str]) -> None:
             raise typer.Exit(code)
 
 
+PATIENCE = 0.3
+"""Seconds of waiting after which a person wants to know for what."""
+
 COMPILING = "privsweep: compiling for this processor (some seconds, once after an installation)"
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show an activity on standard error while the block runs.
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """Show an activity on standard error while the block runs; yield a function that names another one.
 
     Args:
         what: The activity, such as `computing allocation-epsilon`.
     """
-    if not sys.stderr.isatty():
-        yield
+    now = [what]
+    if not moves_cursor(sys.stderr):
+        yield now.append
         return
-    from rich.console import Console
-    from rich.text import Text
-
     announce_compilation()
-    with Console(stderr=True).status(Text(f"{what} ...")):
-        yield
+    began = time.monotonic()
+
+    def lines(_width: int) -> list[list[Piece]]:
+        return [[(f"{now[-1]} ... ", ""), (f"{time.monotonic() - began:.0f} s", "dim")]]
+
+    with Region(lines, after=PATIENCE):
+        yield now.append
 
 
 @cache
@@ -236,7 +244,7 @@ def announce_compilation() -> None:
     """Say it before the first compilation of this process, and only then."""
     from privcore.numerics.compiled import announce
 
-    announce(lambda: say(COMPILING, file=sys.stderr))  # above the activity, which redirects the stream
+    announce(lambda: say(COMPILING, file=sys.stderr))
 
 
 def finish(asked: "Asked | Sourced") -> None:

@@ -1,6 +1,7 @@
 """Commands for the lookup page: build it as files, or serve it with live computation."""
 
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading_or_shipped
 from flows.printing import as_json, note, say
+from flows.terminal import fresh_line
 from privcore.extras import require
 
 
@@ -54,6 +56,7 @@ def serve(
 
     with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         serve_page(opened, port, ready)
+    fresh_line(sys.stderr)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -115,11 +115,16 @@ def _listening(port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """A server that stops computing when it exits."""
+    """A server that says when it accepts requests, and stops computing when it exits."""
 
-    def __init__(self, settings: uvicorn.Config, desk: Desk) -> None:
+    def __init__(self, settings: uvicorn.Config, desk: Desk, ready: Callable[[], None]) -> None:
         super().__init__(settings)
-        self._desk = desk
+        self._desk, self._ready = desk, ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept requests; from now on, Ctrl-C ends the server in good order."""
+        await super().startup(sockets)
+        self._ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop the computation, then exit."""
@@ -159,6 +164,6 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
             timeout_graceful_shutdown=2,
             server_header=False,
         )
-        ready(f"http://{HOST}:{taken}/")
+        address = f"http://{HOST}:{taken}/"
         with suppress(KeyboardInterrupt):  # the usual end
-            _Server(settings, desk).run(sockets=[listening])
+            _Server(settings, desk, lambda: ready(address)).run(sockets=[listening])

@@ -1,0 +1,220 @@
+"""The terminal of a person: its width, its colours, and lines at its end that are replaced in place."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Self, TextIO
+
+Piece = tuple[str, str]
+"""A text and its style: words such as `bold` and `dim`, and a colour such as `#0072b2`, or nothing."""
+
+EVERY = 0.25
+"""Seconds between two pictures of lines that are replaced in place."""
+PAUSED = 1.0
+"""Seconds without a picture after which the process has probably been stopped."""
+
+
+class Finished(str):
+    """A text that is printed as it is: control characters are escaped, and no line may be broken."""
+
+    __slots__ = ()
+
+
+def escaped(text: str, kept: str = "") -> str:
+    """Return a text with every character that is not printable escaped, except these."""
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Return the number of columns of a terminal, or None if the stream is a pipe or a file."""
+    if not stream.isatty():
+        return None
+    if (columns := os.environ.get("COLUMNS", "")).isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def moves_cursor(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal on which lines can be replaced."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown", ""}
+
+
+def fresh_line(stream: TextIO) -> None:
+    """Begin a new line of a terminal, which shows `^C` at the place of its cursor."""
+    if stream.isatty():
+        print("\r\x1b[2K" if moves_cursor(stream) else "\n", end="", file=stream, flush=True)
+
+
+def shows(stream: TextIO, text: str) -> bool:
+    """Return whether the encoding of a stream has all characters of a text."""
+    try:
+        text.encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def painted(pieces: Sequence[Piece], stream: TextIO | None = None) -> Finished:
+    r"""Return pieces as one text, in their styles if the stream is a terminal with colours.
+
+    This is the only source of control characters in our output: those in the pieces are escaped.
+
+    Args:
+        pieces: Texts and their styles.
+        stream: The stream; standard output by default.
+
+    Example:
+        >>> import io
+        >>> painted([("poisson", "bold"), (" 0.9\x1b[2J", "")], io.StringIO())
+        'poisson 0.9\\x1b[2J'
+    """
+    stream = stream or sys.stdout
+    if not moves_cursor(stream):
+        return Finished("".join(escaped(text, "\n") for text, _ in pieces))
+    return Finished("".join(_rendered(escaped(text, "\n"), style) for text, style in pieces))
+
+
+@cache
+def _styles() -> tuple[Callable[[str], Any], Any, bool]:
+    """Return the reader of styles, the kind of the terminal's colours, and whether colour is unwanted."""
+    from rich.color import ColorSystem
+    from rich.console import Console
+    from rich.style import Style
+
+    console = Console(force_terminal=True)
+    kinds = {
+        "standard": ColorSystem.STANDARD,
+        "256": ColorSystem.EIGHT_BIT,
+        "truecolor": ColorSystem.TRUECOLOR,
+    }
+    return Style.parse, kinds.get(console.color_system or ""), console.no_color
+
+
+def _rendered(text: str, style: str) -> str:
+    if not style:
+        return text
+    parse, kind, without_colour = _styles()
+    read = parse(style)
+    return str((read.without_color if without_colour else read).render(text, color_system=kind))
+
+
+class Region:
+    """Lines at the end of a terminal that are replaced in place until the block ends, which removes them.
+
+    The cursor is never hidden, so that nothing has to be restored after a crash or in a stopped job. Nothing
+    is drawn while the job is in the background.
+
+    Args:
+        lines: Returns the lines for a number of columns; called in a thread of its own.
+        after: Seconds before they are drawn for the first time.
+    """
+
+    def __init__(self, lines: Callable[[int], Sequence[Sequence[Piece]]], *, after: float = 0.0) -> None:
+        self._lines, self._after = lines, after
+        self._stream = sys.stderr
+        self._drawn: list[int] = []
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="lines", daemon=True)
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        """Return the region; the first picture follows."""
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGCONT, self._forget)
+        _active.append(self)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the lines."""
+        _active.remove(self)
+        self._over.set()
+        self._thread.join()
+        with self.hidden():
+            pass
+        if self._before is not None:
+            signal.signal(signal.SIGCONT, self._before)
+
+    def draw(self) -> None:
+        """Replace the lines."""
+        with self._lock:
+            if self._over.is_set() or not self._in_front():
+                return
+            width = (width_of(self._stream) or 80) - 1  # a full row would leave the cursor at its end
+            lines = [list(_cut(line, width)) for line in self._lines(width)]
+            text = "\n".join(painted(line, self._stream) for line in lines)
+            self._write(self._erasing() + text)
+            self._drawn = [sum(len(part) for part, _ in line) for line in lines]
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Remove the lines until the next picture, which is not drawn before the block ends."""
+        with self._lock:
+            self._write(self._erasing())
+            self._drawn = []
+            yield
+
+    def _erasing(self) -> str:
+        """Return the control sequence that removes the lines; a narrower window has broken them."""
+        if not self._drawn:
+            return ""
+        width = width_of(self._stream) or 80
+        rows = sum(max(1, -(-length // width)) for length in self._drawn)
+        return (f"\x1b[{rows - 1}A" if rows > 1 else "") + "\r\x1b[J"
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+    def _forget(self, *_: object) -> None:
+        """After a pause, the shell has written below the lines."""
+        self._drawn = []
+
+    def _in_front(self) -> bool:
+        try:
+            return os.tcgetpgrp(self._stream.fileno()) == os.getpgrp()
+        except (OSError, ValueError):
+            return True
+
+    def _go_on(self) -> None:
+        if self._over.wait(self._after):
+            return
+        last = time.monotonic()
+        while True:
+            if (
+                time.monotonic() - last < PAUSED
+            ):  # else the main thread first handles the signal of a resumed job
+                self.draw()
+            last = time.monotonic()
+            if self._over.wait(EVERY):
+                return
+
+
+_active: list[Region] = []
+
+
+@contextmanager
+def above_region() -> Iterator[None]:
+    """Print above the lines that are replaced in place, if there are any."""
+    if not _active:
+        yield
+        return
+    with _active[-1].hidden():
+        yield
+
+
+def _cut(line: Sequence[Piece], width: int) -> Iterator[Piece]:
+    """Yield the pieces that fit."""
+    for text, style in line:
+        if width > 0:
+            yield text[:width], style
+        width -= len(text)
