@@ -16,7 +16,7 @@ from html import escape
 from typing import Any, TextIO
 
 from flows.tables import broken, fitted
-from flows.terminal import Finished, above_region, escaped, width_of
+from flows.terminal import Finished, above_region, escaped, painted, width_of
 
 DIGITS = 6
 """Significant digits of a printed end; JSON always has all of them."""
@@ -31,6 +31,9 @@ _LABEL = re.compile(r"(privsweep: )?\s*(\S+ {2,})?")
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
+
+WRONG = "bold red"
+"""Style of the labels of errors, failures and findings."""
 
 LONGEST_SENTENCE = 1_000  # characters of an error, which may name a text of any length
 
@@ -67,10 +70,31 @@ def _fitted(line: str, width: int) -> str:
     return "\n".join(broken(line, width, " " * indent))
 
 
-def note(*sentences: str) -> None:
-    """Print sentences to standard error, each behind the name of the program, as one printable paragraph."""
+def marked(label: str, text: str, *, style: str = "dim", file: TextIO | None = None) -> None:
+    """Print a text behind a label that has a style on a terminal with colours.
+
+    Args:
+        label: The label, with the space behind it.
+        text: The text.
+        style: As in `flows.terminal.Piece`.
+        file: The stream; standard output by default.
+    """
+    stream = file or sys.stdout
+    label, whole, width = escaped(label), escaped(label + text, "\n"), width_of(stream)
+    if width is not None:
+        whole = "\n".join(_fitted(line, width) for line in whole.split("\n"))
+    say(painted([(label, style), (whole[len(label) :], "")], stream), file=stream, flush=True)
+
+
+def note(*sentences: str, style: str = "") -> None:
+    """Print sentences to standard error, each behind the name of the program, as one printable paragraph.
+
+    Args:
+        sentences: The sentences.
+        style: Style of the name of the program, such as `WRONG`.
+    """
     for sentence in sentences:
-        say(f"privsweep: {escaped(sentence)}", file=sys.stderr, flush=True)
+        marked("privsweep:", f" {escaped(sentence)}", style=style, file=sys.stderr)
 
 
 def printable(text: object) -> str:

@@ -106,7 +106,7 @@ def _rendered(text: str, style: str) -> str:
     return str((read.without_color if without_colour else read).render(text, color_system=kind))
 
 
-class Region:
+class BottomLines:
     """Lines at the end of a terminal that are replaced in place until the block ends, which removes them.
 
     The cursor is never hidden, so that nothing has to be restored after a crash or in a stopped job. Nothing
@@ -199,7 +199,7 @@ class Region:
                 return
 
 
-_active: list[Region] = []
+_active: list[BottomLines] = []
 
 
 @contextmanager

@@ -89,6 +89,7 @@ class Heartbeat:
         done: Number of computed points.
         failed: Number of computed points without an answer.
         points_per_second: Pace since the first batch, or None before the second batch.
+        work_seconds_left: Seconds for the remaining points by their costs, or None before the first batch.
         started_at: Start of the run, in UTC.
         beaten_at: Time of this heartbeat, in UTC.
         number: Number of earlier heartbeats.
@@ -106,6 +107,7 @@ class Heartbeat:
     done: int = 0
     failed: int = 0
     points_per_second: float | None = None
+    work_seconds_left: float | None = None
     started_at: datetime
     beaten_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     number: int = 0
@@ -116,7 +118,9 @@ class Heartbeat:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds for the remaining points at this pace, or None if the pace is unknown."""
+        """Seconds for the remaining points, by their costs or else at this pace; None if neither is known."""
+        if self.work_seconds_left is not None:
+            return self.work_seconds_left
         return (self.new - self.done) / self.points_per_second if self.points_per_second else None
 
 
@@ -190,7 +194,8 @@ def _path(place: Folder, run: str) -> Path:
 def _parsed(content: Mapping[str, Any], run: str) -> Heartbeat:
     """Return the heartbeat of a run; raise `TypeError`, `ValueError` or `KeyError` if it is invalid."""
     times = {name: datetime.fromisoformat(content[name]) for name in ("started_at", "beaten_at")}
-    heartbeat = Heartbeat(**{**content, **times})
+    known = {name: content[name] for name in content if name in Heartbeat.__dataclass_fields__}
+    heartbeat = Heartbeat(**{**known, **times})
     kinds = {int: _NUMBERS, str: _WORDS}
     if not all(isinstance(content[name], kind) for kind, names in kinds.items() for name in names):
         raise TypeError("A heartbeat has a field of the wrong type.")
@@ -201,4 +206,7 @@ def _parsed(content: Mapping[str, Any], run: str) -> Heartbeat:
         raise ValueError("A heartbeat has a time without a time zone, or an impossible interval.")
     if pace is not None and not 0 < pace < math.inf:
         raise ValueError("A heartbeat has an impossible pace.")
+    left = heartbeat.work_seconds_left
+    if left is not None and not 0 <= left < math.inf:
+        raise ValueError("A heartbeat has an impossible time left.")
     return heartbeat

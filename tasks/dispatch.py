@@ -1,6 +1,5 @@
 """Batches in flight on Ray: a few for each processor, with recovery if a worker, a node or the head dies."""
 
-import sys
 import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
@@ -31,7 +30,7 @@ PATIENCE = 10.0  # seconds for workers to publish finished points when a run is 
 HELD = 0.5  # seconds between looks while batches are held back
 
 
-def run_here(batches: Sequence[Batch], job: Job, place: Folder, workers: int) -> Generator[Done | None]:
+def run_here(batches: Sequence[Batch], job: Job, place: Folder, workers: int) -> Generator[Done | str | None]:
     """Yield the outcome of each batch, computed by Ray on this machine; restart Ray if it stops working.
 
     None means that no batch has finished for a while.
@@ -55,7 +54,7 @@ def run_here(batches: Sequence[Batch], job: Job, place: Folder, workers: int) ->
 
 def run_on_cluster(
     batches: Sequence[Batch], job: Job, place: Folder, address: Address, workers: int | None
-) -> Generator[Done | None]:
+) -> Generator[Done | str | None]:
     """Yield the outcome of each batch, computed on an existing cluster, and None as `run_here` does.
 
     Args:
@@ -75,8 +74,7 @@ def run_on_cluster(
 
         try:
             info = probe_cluster(address, place.address, token)
-            erase = "\r\x1b[2K" if sys.stderr.isatty() else ""  # the line may have a progress bar
-            print(f"{erase}{info}", file=sys.stderr)
+            yield str(info)
             sent = replace(job, code=provenance()) if info.sent else job
             dispatch = Dispatch(batches, sent, place, Requirements(code=code(), token=token), limit=workers)
             dispatch.carries = info.seeing < info.nodes

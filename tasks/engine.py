@@ -82,11 +82,11 @@ def run(
     place: Folder,
     workers: int | None = None,
     address: str | None = None,
-) -> Generator[Done | None]:
+) -> Generator[Done | str | None]:
     """Yield the outcome of each batch as it finishes; close the generator to stop early.
 
     Batches that were yielded are stored, each as one part. Rows do not depend on the engine. None means that
-    no batch has finished for a while: the caller can do other work.
+    no batch has finished for a while: the caller can do other work. Words describe the cluster.
 
     Args:
         engine: `serial` or `ray`.

@@ -48,6 +48,7 @@ class Done:
         worker: Host and process that evaluated the points, or "" if they were not evaluated.
         reasons: Reasons of the first points without an answer, for the log.
         packed: The part itself, if its worker could not publish it and the driver must.
+        estimate: Estimated seconds of the batch.
     """
 
     part: str
@@ -58,6 +59,7 @@ class Done:
     worker: str = ""
     reasons: tuple[str, ...] = ()
     packed: Packed | None = None
+    estimate: float = 0.0
 
     @property
     def points(self) -> int:
@@ -99,7 +101,7 @@ def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None) -> Don
         packed = pack(to_table(rows, job.code)) if rows else None
         if packed and place:
             publish_packed(place, packed)
-    done = _done(packed, rows, worker=f"{socket.gethostname()} {os.getpid()}")
+    done = _done(packed, rows, batch, worker=f"{socket.gethostname()} {os.getpid()}")
     return done if place else replace(done, packed=packed)
 
 
@@ -142,6 +144,7 @@ def published(batch: Batch, place: Folder, before: Collection[str]) -> Done | No
                 seconds=sum(rows["seconds"]),
                 method=batch.method.name,
                 problem=batch.problem.name,
+                estimate=batch.seconds,
             )
     return None
 
@@ -156,10 +159,10 @@ def give_up(batch: Batch, job: Job, place: Folder, status: Status, reason: str) 
     ]
     packed = pack(to_table(rows))
     publish_packed(place, packed)
-    return _done(packed, rows)
+    return _done(packed, rows, batch)
 
 
-def _done(packed: Packed | None, rows: list[Row], worker: str = "") -> Done:
+def _done(packed: Packed | None, rows: list[Row], batch: Batch, worker: str = "") -> Done:
     statuses = Counter(row.answer.status for row in rows)
     without = (row.answer for row in rows if row.answer.status in FAILURES)
     return Done(
@@ -169,5 +172,6 @@ def _done(packed: Packed | None, rows: list[Row], worker: str = "") -> Done:
         method=rows[0].point.method.name if rows else "",
         problem=rows[0].point.problem.name if rows else "",
         worker=worker,
+        estimate=batch.seconds,
         reasons=tuple(f"{answer.status}: {answer.detail}" for answer in islice(without, REASONS)),
     )

@@ -162,6 +162,13 @@ class Terminal:
             self._play(block)
         return self.screen.text
 
+    def read_for(self, seconds: float) -> None:
+        """Read what is written within some seconds."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if select.select([self.descriptor], [], [], left)[0]:
+                self._play(os.read(self.descriptor, 65536))
+
     def _play(self, block: bytes) -> None:
         """Play what has arrived, except a character or a sequence that is cut short."""
         data = self._rest + block

@@ -288,14 +288,14 @@ def _explain(error: BaseException) -> tuple[int, str]:
 def _fail(sentence: str, code: int) -> int:
     """Print one sentence to standard error, and the choices that follow it; return the code."""
     if sentence:
-        from flows.printing import note, printable, say
+        from flows.printing import WRONG, note, printable, say
         from flows.terminal import fresh_line
         from privcore import ExitCode
 
         if code == ExitCode.INTERRUPTED:
             fresh_line(sys.stderr)
         first, *choices = sentence.splitlines()
-        note(printable(first))
+        note(printable(first), style=WRONG)
         for choice in choices:
             say(printable(choice), file=sys.stderr)
     return code

@@ -16,7 +16,7 @@ from flows.cli.options import (
     Workers,
     check_engine,
 )
-from flows.printing import as_json, note, printable, say
+from flows.printing import WRONG, as_json, marked, note, printable, say
 from privcore import ExitCode
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def verify(
         say(as_json({"sound": report.sound, **counts, "findings": findings, **more}, indent=1))
     else:
         for finding in report.findings:
-            say(f"{finding.kind:<13} {printable(finding.detail)}")
+            marked(f"{finding.kind:<13} ", printable(finding.detail), style=WRONG)
         wrong = "answers contradict one another" if report.readable else "run privsweep repair"
         verdict = "sound" if report.sound else f"not sound; {wrong}"
         say(
@@ -91,9 +91,9 @@ def _watch(done: int, total: int) -> None:
 
 def _show_recomputed(again: "Recomputed") -> None:
     for sentence in again.apart:
-        say(f"contradiction {printable(sentence)}")
+        marked("contradiction ", printable(sentence), style=WRONG)
     for sentence in again.not_reproduced:
-        say(f"not reproduced {printable(sentence)}")
+        marked("not reproduced ", printable(sentence), style=WRONG)
     for sentence in again.skipped:
         say(f"skipped       {printable(sentence)}")
     verdicts = [

@@ -13,7 +13,7 @@ import typer
 from flows.cli import completion
 from flows.printing import note, printable, say
 from flows.spec.words import method_from
-from flows.terminal import Piece, Region, moves_cursor
+from flows.terminal import Piece, BottomLines, moves_cursor
 from privcore import ExitCode, Method
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
     def lines(_width: int) -> list[list[Piece]]:
         return [[(f"{now[-1]} ... ", ""), (f"{time.monotonic() - began:.0f} s", "dim")]]
 
-    with Region(lines, after=PATIENCE):
+    with BottomLines(lines, after=PATIENCE):
         yield now.append
 
 

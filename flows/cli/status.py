@@ -88,7 +88,7 @@ def _run_content(run: "Heartbeat", *, alive: bool) -> dict[str, Any]:
 
 def _told(sweep: str, run: dict[str, Any]) -> str:
     """Return one line about a run."""
-    from flows.runs.progress import duration
+    from flows.runs.progress import time_left
 
     where = f"{run['host']}, process {run['process']}"
     if run["state"] == "killed":
@@ -97,5 +97,5 @@ def _told(sweep: str, run: dict[str, Any]) -> str:
         )
     failed = f", {run['failed']} failed" if run["failed"] else ""
     pace = f", {run['points_per_second']:.3g} points/s" if run["points_per_second"] else ""
-    left = f", {duration(run['seconds_left'])} left" if run["seconds_left"] is not None else ""
+    left = f", {time_left(run['seconds_left'])}" if run["seconds_left"] is not None else ""
     return f"{sweep}: running on {where}, {run['done']} of {run['new']} points{failed}{pace}{left}"

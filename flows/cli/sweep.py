@@ -1,6 +1,8 @@
 """Commands on sweeps: plan, run and schema."""
 
+import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,11 +16,13 @@ from flows.cli.options import (
     RayAddress,
     Workers,
     check_engine,
+    shown,
 )
 from flows.cli.schedule import show_schedule
-from flows.printing import as_json, exactly, say, show
+from flows.printing import WRONG, as_json, exactly, marked, say, show
 from flows.runs.plan import TooLargeError, make_plan
 from flows.spec.typed import named_or_typed
+from flows.terminal import width_of
 from privcore import ExitCode
 
 if TYPE_CHECKING:
@@ -128,7 +132,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     if json:
         _print_json(_report_content(report))
     else:
-        _show_report(report)
+        _show_report(report, store)
     if report.now.failed:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -204,7 +208,7 @@ def _report_content(report: "RunReport") -> dict[str, Any]:
     }
 
 
-def _show_report(report: "RunReport") -> None:
+def _show_report(report: "RunReport", store: Path) -> None:
     from flows.runs.progress import duration
     from flows.runs.tally import failures
 
@@ -214,8 +218,16 @@ def _show_report(report: "RunReport") -> None:
         if report.computed
         else "nothing to compute"
     )
-    say(f"{now.sweep}: {now.total} points, {what}, {now.failed} failed, {duration(report.seconds)}")
-    say(f"store    {exactly(report.store)}")
+    after = f"{now.total} points, {what}, {now.failed} failed"
+    if width_of(sys.stdout) is None:
+        say(f"{now.sweep}: {after}, {duration(report.seconds)}")
+        say(f"store    {exactly(report.store)}")
+    else:
+        marked(now.sweep, f" done in {duration(report.seconds)}: {after}", style="bold")
+        named = "" if store == DEFAULT_STORE else f" --store {shlex.quote(str(shown(store)))}"
+        marked("store    ", exactly(report.store))
+        marked("look     ", f"privsweep lookup {now.sweep}{named}")
+        marked("report   ", f"privsweep report {now.sweep}{named}")
     if now.failed:
         command = f"privsweep sql --store {report.store} 'select * from failures'"
-        say(f"failures {failures(now.statuses)}: {command}", file=sys.stderr)
+        marked("failures", f" {failures(now.statuses)}: {command}", style=WRONG, file=sys.stderr)

@@ -17,9 +17,9 @@ from prefect import artifacts
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.deployments.summary import Computed
-from flows.runs.heartbeat import Pace
+from flows.runs.pace import Pace
 from flows.runs.plan import Plan
-from flows.runs.progress import duration
+from flows.runs.progress import time_left
 from flows.spec.sweep import Sweep
 from privcore.errors import DomainError, PrivsweepError
 from storage import open_store
@@ -139,6 +139,7 @@ class Shown:
     def _begin(self, plan: Plan) -> None:
         self._computed = Computed(len(plan.batches))
         self._new = plan.new
+        self._pace = Pace(plan)
         self._logger.info("Computing %s of %s points.", plan.new, plan.total)
         if plan.batches:
             self._progress = self._show(
@@ -169,8 +170,8 @@ class Shown:
         points = f"{pace.points} of {self._new} points of {self._name}"
         failed = f", {pace.failed} failed" if pace.failed else ""
         batches = f"{min(computed.finished, computed.expected)} of {computed.expected} batches"
-        left = self._new - pace.points
-        rest = f", {duration(left / pace.per_second)} left" if pace.per_second and left else ""
+        left = pace.seconds_left
+        rest = f", {time_left(left)}" if left is not None and pace.points < self._new else ""
         return f"{points}{failed}; {batches}{rest}; at {datetime.now(UTC):%H:%M:%S} UTC"
 
     def _show(self, make: Callable[[], Any]) -> Any:

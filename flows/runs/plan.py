@@ -47,6 +47,7 @@ class Plan:
         repeated: Number of points to compute that have a stored failure.
         shares: New points, by method and kind of problem.
         batches: The new points, cut for the workers.
+        workers: Number of processes that work on it.
         memory_bytes: Memory that the workers may need together, at most.
         disk_bytes: Approximate size of the new rows.
         beyond: Number of new points that exceed a limit of the sweep by their estimate; they get a row that
@@ -60,6 +61,7 @@ class Plan:
     repeated: int = 0
     shares: tuple[Share, ...] = ()
     batches: Batches = field(default_factory=lambda: Batches((), 1))
+    workers: int = 1
     memory_bytes: float = 0.0
     disk_bytes: float = 0.0
     beyond: int = 0
@@ -120,6 +122,7 @@ def make_plan(
         repeated=sum(number for status, number in counts.items() if status in again),
         shares=tuple(_share(one) for one in groups),
         batches=batches,
+        workers=workers,
         memory_bytes=min(workers, len(batches)) * (largest + PROCESS_BYTES) if groups else 0.0,
         beyond=sum(one.beyond for one in groups),
         disk_bytes=sum(one.points for one in groups) * ROW_BYTES + len(batches) * PART_BYTES,

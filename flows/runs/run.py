@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,8 +88,11 @@ def run(
     began, started = time.monotonic(), datetime.now(UTC)
     reported = Reported()
 
-    def counted(outcomes: Iterator[Done | None]) -> Iterator[Done | None]:
+    def counted(outcomes: Iterator[Done | str | None]) -> Iterator[Done | None]:
         for done in outcomes:
+            if isinstance(done, str):
+                watch(plan, done)
+                continue
             if done is not None:
                 reported.add(done)
                 tell(done)
@@ -108,6 +111,9 @@ def run(
             )
             if plan.refused:
                 raise TooLargeError(plan.refused)
+            chosen, reason = engine.chosen(engine_name, plan.cpu_seconds, ray_address)
+            if chosen == engine.SERIAL:
+                plan = replace(plan, workers=1)
             watch(plan, None)
             store.create()
             if plan.batches:
@@ -115,13 +121,12 @@ def run(
                     before = coverage(sweep, plan.ledger)  # so that `status` lists the sweep meanwhile
                     record(sweep, before, plan.ledger.parts, store, started)
                 job = Job(sweep=sweep.name, limits=sweep.limits)
-                chosen, reason = engine.chosen(engine_name, plan.cpu_seconds, ray_address)
                 watch(plan, reason or _start_of(chosen))
                 outcomes = engine.run(chosen, plan.batches, job, store.place, workers, ray_address)
                 with (
                     closing(outcomes),
                     _no_output_of_others(),
-                    beating(store.place, sweep, total=plan.total, new=plan.new, started=started) as tell,
+                    beating(store.place, sweep, plan, started=started) as tell,
                 ):
                     if chosen == engine.RAY or orchestration.in_a_flow_run():
                         orchestration.under_prefect(

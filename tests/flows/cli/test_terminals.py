@@ -42,7 +42,7 @@ CASES: dict[str, tuple[str, ExitCode]] = {
     "export": ("'select * from results' --out all.md", DONE),
     "labels": ("--prior uniform --bag-size 4", DONE),
     "audit": ("--counts 1000 100 90 --delta 1e-5", DONE),
-    "membership": ("--epsilon 1 --adjacency add-remove", DONE),
+    "membership": ("--epsilon 1 --delta 0 --adjacency add-remove", DONE),
     "serve": ("--port 0", DONE),
     "verify": ("", DONE),
     "repair": ("--engine serial", DONE),
@@ -77,7 +77,7 @@ ERRORS = {
     "lookup unamplified-epsilon sigma=0.1 delta=1e-30": UNCOVERED,
     "sql select": MISUSE,
     "status --store missing": MISUSE,
-    "membership --epsilon 0.01 --adjacency add-remove --attack 1000 1000 0 1000": FAILED,
+    "membership --epsilon 0.01 --delta 0 --adjacency add-remove --attack 1000 1000 0 1000": FAILED,
     "verify --store harmed": FAILED,
     "lookup few --store harmed": MISUSE,
 }
