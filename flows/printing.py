@@ -16,7 +16,8 @@ from html import escape
 from typing import Any, TextIO
 
 from flows.tables import broken, fitted
-from flows.terminal import Finished, above_region, escaped, painted, width_of
+from flows.terminal.lines import above_region
+from flows.terminal.window import Finished, escaped, painted, width_of
 
 DIGITS = 6
 """Significant digits of a printed end; JSON always has all of them."""
@@ -45,7 +46,7 @@ def say(
 
     Names of files, arguments and contents of files may have characters that move the cursor of a terminal,
     change its colours, or reverse the order of letters. On a terminal, lines are broken between words. Texts
-    of `as_json` and of `flows.terminal.painted` are printed as they are.
+    of `as_json` and of `flows.terminal.window.painted` are printed as they are.
 
     Args:
         texts: As for `print`, like the others.
@@ -76,7 +77,7 @@ def marked(label: str, text: str, *, style: str = "dim", file: TextIO | None = N
     Args:
         label: The label, with the space behind it.
         text: The text.
-        style: As in `flows.terminal.Piece`.
+        style: As in `flows.terminal.window.Piece`.
         file: The stream; standard output by default.
     """
     stream = file or sys.stdout

@@ -5,7 +5,7 @@ from flows.answers.loaders import loader
 from flows.answers.noise import Noise, sigma_of
 from flows.answers.noise_any import NoiseForAny
 from flows.answers.show import methods_text
-from flows.printing import as_json, exactly, filled, listed, rounded_down, rounded_up, say
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say
 from privcore import Bracket
 
 
@@ -36,10 +36,10 @@ def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
         low = rounded_down(short.lower)
         say(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
     if isinstance(found, NoiseForAny):
-        say(filled(f"worst      {loader(found.worst)}", indent=11))
+        say(f"worst      {loader(found.worst)}", indent=11)
         for relation in dict.fromkeys(found.relations.values()):
             names = ", ".join(name for name, each in found.relations.items() if each == relation)
-            say(filled(f"holds for  {names} ({relation})", indent=11))
+            say(f"holds for  {names} ({relation})", indent=11)
     say(f"problem    {enough.problem.name} {listed(rest)}")
     by = Bracket(lower_by=short.lower_by if short else "", upper_by=enough.upper_by)
     say(f"methods    {methods_text(by)}")

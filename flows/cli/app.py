@@ -289,7 +289,7 @@ def _fail(sentence: str, code: int) -> int:
     """Print one sentence to standard error, and the choices that follow it; return the code."""
     if sentence:
         from flows.printing import WRONG, note, printable, say
-        from flows.terminal import fresh_line
+        from flows.terminal.window import fresh_line
         from privcore import ExitCode
 
         if code == ExitCode.INTERRUPTED:

@@ -14,7 +14,6 @@ from flows.cli.options import (
     StorePath,
     finish_all,
     reading,
-    waiting,
 )
 from flows.cli.training_options import (
     Adjacency,
@@ -27,6 +26,7 @@ from flows.cli.training_options import (
     Steps,
     StoredOnly,
 )
+from flows.cli.waiting import waiting
 from flows.printing import note
 from privcore import Problem
 

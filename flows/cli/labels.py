@@ -9,7 +9,8 @@ import typer
 from flows.answers.label_comparison import LabelComparison
 from flows.answers.label_text import LEGEND, paragraphs
 from flows.answers.labels import contents_of
-from flows.cli.options import Json, waiting
+from flows.cli.options import Json
+from flows.cli.waiting import waiting
 from flows.printing import as_json, say
 from flows.spec.words import checked
 from privcore import DomainError

@@ -16,8 +16,8 @@ from flows.cli.options import (
     StorePath,
     finish,
     reading,
-    waiting,
 )
+from flows.cli.waiting import waiting
 from flows.spec.words import fields_from
 from privcore import DomainError, find_problem
 from privcore.training import from_sizes

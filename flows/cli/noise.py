@@ -16,7 +16,6 @@ from flows.cli.options import (
     StorePath,
     named_methods,
     reading,
-    waiting,
 )
 from flows.cli.training import question
 from flows.cli.training_options import (
@@ -32,6 +31,7 @@ from flows.cli.training_options import (
     Sampling,
     Steps,
 )
+from flows.cli.waiting import waiting
 from flows.printing import note
 from flows.spec.words import number
 from privcore import DomainError

@@ -1,19 +1,14 @@
 """Options shared by commands, the status line of a computation, and the exit of a command."""
 
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows.cli import completion
-from flows.printing import note, printable, say
+from flows.printing import note, printable
 from flows.spec.words import method_from
-from flows.terminal import Piece, BottomLines, moves_cursor
 from privcore import ExitCode, Method
 
 if TYPE_CHECKING:
@@ -210,41 +205,6 @@ def finish_all(statuses: Iterable[str]) -> None:
     for code in (ExitCode.MISUSE, ExitCode.FAILED, ExitCode.LIMIT):
         if code in codes:
             raise typer.Exit(code)
-
-
-PATIENCE = 0.3
-"""Seconds of waiting after which a person wants to know for what."""
-
-COMPILING = "privsweep: compiling for this processor (some seconds, once after an installation)"
-
-
-@contextmanager
-def waiting(what: str) -> Iterator[Callable[[str], None]]:
-    """Show an activity on standard error while the block runs; yield a function that names another one.
-
-    Args:
-        what: The activity, such as `computing allocation-epsilon`.
-    """
-    now = [what]
-    if not moves_cursor(sys.stderr):
-        yield now.append
-        return
-    announce_compilation()
-    began = time.monotonic()
-
-    def lines(_width: int) -> list[list[Piece]]:
-        return [[(f"{now[-1]} ... ", ""), (f"{time.monotonic() - began:.0f} s", "dim")]]
-
-    with BottomLines(lines, after=PATIENCE):
-        yield now.append
-
-
-@cache
-def announce_compilation() -> None:
-    """Say it before the first compilation of this process, and only then."""
-    from privcore.numerics.compiled import announce
-
-    announce(lambda: say(COMPILING, file=sys.stderr))
 
 
 def finish(asked: "Asked | Sourced") -> None:

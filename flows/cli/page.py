@@ -9,7 +9,7 @@ import typer
 
 from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading_or_shipped
 from flows.printing import as_json, note, say
-from flows.terminal import fresh_line
+from flows.terminal.window import fresh_line
 from privcore.extras import require
 
 

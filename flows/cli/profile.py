@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.answers.loaders import UNKNOWN
-from flows.cli.options import Json, waiting
+from flows.cli.options import Json
 from flows.cli.training_options import (
     Adjacency,
     BatchSize,
@@ -23,6 +23,7 @@ from flows.cli.training_options import (
     Sigma,
     Steps,
 )
+from flows.cli.waiting import waiting
 from flows.printing import note
 from flows.spec.words import number
 

@@ -22,7 +22,7 @@ from flows.cli.schedule import show_schedule
 from flows.printing import WRONG, as_json, exactly, marked, say, show
 from flows.runs.plan import TooLargeError, make_plan
 from flows.spec.typed import named_or_typed
-from flows.terminal import width_of
+from flows.terminal.window import width_of
 from privcore import ExitCode
 
 if TYPE_CHECKING:

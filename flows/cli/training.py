@@ -18,7 +18,6 @@ from flows.cli.options import (
     finish,
     named_methods,
     reading,
-    waiting,
 )
 from flows.cli.training_options import (
     Adjacency,
@@ -37,6 +36,7 @@ from flows.cli.training_options import (
     Steps,
     StoredOnly,
 )
+from flows.cli.waiting import waiting
 from flows.printing import note, say
 from flows.spec.words import number
 from privcore import DomainError, Problem, find_problem, methods_for

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Self
 from flows.printing import say
 from flows.runs.notebook import NotebookBar, in_notebook
 from flows.runs.pace import Pace
-from flows.terminal import Piece, BottomLines, moves_cursor, painted, shows
+from flows.terminal.lines import BottomLines
+from flows.terminal.window import Piece, moves_cursor, painted, shows
 
 if TYPE_CHECKING:
     from flows.runs.plan import Plan

@@ -39,7 +39,7 @@ def shell(folder: Path) -> Iterator[Terminal]:
 
 def bars(terminal: Terminal) -> list[str]:
     """The rows of the screen that count points, next to a bar."""
-    return [row for row in terminal.screen.lines if re.search(r"\d+ of \d+  ", row)]
+    return [row for row in terminal.screen.lines if re.search(r"% +\d+ of \d+", row)]
 
 
 @pytest.mark.parametrize("engine", ["serial", "ray"])

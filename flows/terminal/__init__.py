@@ -1,0 +1,1 @@
+"""The terminal of a person: its window, and lines that are replaced in place."""
