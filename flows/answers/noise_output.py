@@ -36,10 +36,10 @@ def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
         low = rounded_down(short.lower)
         say(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
     if isinstance(found, NoiseForAny):
-        say(f"worst      {loader(found.worst)}", indent=11)
+        say(f"worst      {loader(found.worst)}")
         for relation in dict.fromkeys(found.relations.values()):
             names = ", ".join(name for name, each in found.relations.items() if each == relation)
-            say(f"holds for  {names} ({relation})", indent=11)
+            say(f"holds for  {names} ({relation})")
     say(f"problem    {enough.problem.name} {listed(rest)}")
     by = Bracket(lower_by=short.lower_by if short else "", upper_by=enough.upper_by)
     say(f"methods    {methods_text(by)}")
