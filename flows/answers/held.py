@@ -43,7 +43,7 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
         store: Opened with `missing_ok`.
         problem: The question.
         any_width: Whether any upper bound is enough, and an exact hit even without an upper bound. Otherwise
-            the bracket must be the one that would be computed.
+            the bracket must be exactly the computed bracket.
 
     Raises:
         StoreError: The folder is not a store, or the store is damaged or has a newer format, or it and the

@@ -17,7 +17,7 @@ from privcore.params import SIGMA
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseForAny(Noise):
-    """A noise multiplier that suffices for every sampler, and a smaller one that does not for at least one.
+    """A noise multiplier that suffices for every sampler, and a smaller one that is too small for one.
 
     Attributes:
         samplers: The problems at the returned sigma, by sampler; `enough` is the bracket of the worst one.
@@ -73,7 +73,7 @@ def find_noise_any(
     known = cache(again)
 
     def together(problem: Problem) -> Asked:
-        """Return the largest bracket of all samplers at the sigma of a problem, or one that failed."""
+        """Return the largest bracket of all samplers at the sigma of a problem, or a failed answer."""
         sigma = float(problem.as_fields()["sigma"])
         found = [known(at(each, sigma)) for each in asked.values()]
         failed = next((each for each in found if not each.ok or each.confidence < 1.0), None)

@@ -34,7 +34,7 @@ def checked(sampling: str | None) -> str:
     """Return the word of a scheme.
 
     Raises:
-        ChoiceError: The word is missing, or there is no such scheme.
+        ChoiceError: The word is missing or unknown.
     """
     if sampling not in SAMPLING:
         raise sampling_error(sampling)

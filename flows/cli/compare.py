@@ -54,8 +54,7 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
 ) -> None:
     """Bound epsilon of one training run for every sampling that its options describe.
 
-    Each row comes from the store if the store has exactly what would be computed; otherwise it is computed
-    now.
+    Each row comes from the store if the store has exactly the computed bracket; otherwise it is computed now.
     """
     from flows.answers.compare import problems
     from flows.answers.compare_output import print_rows

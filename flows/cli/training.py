@@ -69,7 +69,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
 ) -> None:
     """Bound epsilon of one training run from below and from above.
 
-    The answer comes from the store if the store has exactly what would be computed; otherwise it is computed
+    The answer comes from the store if the store has exactly the computed bracket; otherwise it is computed
     now. With --sampling unknown, the bracket holds for every sampler that `privsweep compare` lists, and the
     worst one is named.
     """

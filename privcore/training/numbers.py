@@ -61,7 +61,7 @@ NAMES = {
     "accuracy": "run-accuracy",
     "mu": "run-mu",
 }
-"""The problem that asks for a quantity alone. Those of a run with a slow distribution, except epsilon,
+"""The problem about a quantity alone. Those of a run with a slow distribution, except epsilon,
 are read from quicker distributions that they share."""
 PRECISION_AT = 1e-3
 """False positive rate of the precision, unless other rates are given."""

@@ -78,7 +78,7 @@ def _added(phase: Phase, fields: dict[str, Any], epsilon: bool) -> Problem | Non
 def proved(problem: Problem) -> Answer:
     """Return the bracket of a problem that its methods prove, the most promising first, until it is tight.
 
-    This is what every door computes for the problem: `flows.answers.ask` has the same order and the same end.
+    Every door computes this bracket for the problem: `flows.answers.ask` has the same order and the same end.
 
     Args:
         problem: A question about epsilon or delta of one sampler.

@@ -158,6 +158,7 @@ def files(below: list[str]) -> list[Path]:
         and not file.match("tests/*/data/**")
     }
     skipped = {ROOT / "tests/docs/words.py", ROOT / "tests/docs/test_words.py", ROOT / "CHANGELOG.md"}
+    skipped.add(ROOT / "docs/commands.md")  # made from messages, which are counted where they are written
     return sorted(found - skipped)
 
 

@@ -109,7 +109,7 @@ def test_the_loader_of_the_worst_sampler_and_every_relation_are_printed(privswee
 def test_nothing_is_said_about_every_sampler_if_one_has_no_bracket(
     privsweep: Command, tmp_path: Path, words: tuple[object, ...], code: int, reason: str
 ) -> None:
-    """A store that has one sampler is no answer for all of them."""
+    """A store with one sampler does not answer for all of them."""
     stored = point("allocation-epsilon", "allocation.certified", sigma=1.1, steps=100, delta=1e-5)
     store = store_of(tmp_path / "small", [stored])
     assert privsweep("epsilon", *RUN, "--sampling", "unknown", "--store", store, *words) == code

@@ -21,7 +21,7 @@ from tests.flows.small_store import Command, store_of
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)  # where no store is
+    monkeypatch.chdir(tmp_path)  # without a store
     return Command(capsys)
 
 

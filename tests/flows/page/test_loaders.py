@@ -1,4 +1,4 @@
-"""The page assumes no sampler: it asks for the loader first, and compares samplers if it is unknown."""
+"""The page assumes no sampler: the loader comes first, and the page compares samplers if it is unknown."""
 
 import pytest
 from selenium import webdriver
