@@ -1,0 +1,155 @@
+"""One Poisson-sampled Gaussian step on a lattice of losses: a distribution that dominates it."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import scipy
+
+from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.lognormal import LONGEST, NODES, WEIGHTS
+from privcore.likelihood_ratio.profile import Direction
+from privcore.numerics.rounding import SUMMED, UNIT
+
+LARGEST_LOSS = 650.0
+"""Largest logarithm of Y on a lattice, so that its exponential is in the range of doubles."""
+FEW_NODES = ((1e-3, 2), (0.15, 4))
+"""Numbers of Gauss-Legendre nodes by the largest width x of a cell, in units of the length over which the
+integrand changes by a factor e. The remainder of a mass is at most 2.4e-4 x^4 and 5.6e-10 x^8, relatively,
+that of a moment x^3 / 540 and 9e-9 x^7: 2e-12 and 2e-14."""
+QUADRATURE = 2e-12
+"""Counted: relative error of a moment by quadrature."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step on a lattice of losses.
+
+    Attributes:
+        loss: The losses, ascending.
+        least: The first loss as a multiple of the spacing.
+        spacing: Distance of two losses.
+        p: Masses of P, or of Q with reversed losses.
+        beyond: Upper bound of the mass of P beyond the lattice.
+        mass_error: Relative error of the masses.
+        value_error: Absolute error of the losses.
+    """
+
+    loss: Array
+    least: int
+    spacing: float
+    p: Array
+    beyond: float
+    mass_error: float
+    value_error: float
+
+    def tilted(self, tau: float) -> tuple[float, Array]:
+        """Return the logarithm of the moment of order tau, and the masses of the tilted distribution."""
+        with np.errstate(divide="ignore"):
+            exponents = tau * self.loss + np.log(self.p)
+        top = float(np.max(exponents))
+        weights = np.exp(exponents - top)
+        total = float(np.sum(weights))
+        return top + math.log(total), weights / total
+
+    def tilt_error(self, tau: float) -> float:
+        """Return the relative error of the tilted masses, and the absolute one of the logarithm."""
+        largest = max(abs(float(self.loss[0])), abs(float(self.loss[-1])))
+        return 16.0 * UNIT * (tau * largest + 800.0)  # the logarithm of a mass is below 745 in size
+
+
+@lru_cache(maxsize=8)
+def step_on_lattice(
+    s: float,
+    rate: float,
+    end: float,
+    direction: Direction,
+    *,
+    points: int = 0,
+    spacing: float = 0.0,
+    most: int,
+) -> Step | None:
+    r"""Return a step on a lattice, or None if it has too many points or losses beyond the range of doubles.
+
+    The ratio $X = 1 - q + q Y$ is spread to the ends of its cell, and the mean of a cell is kept. The value
+    1 - q is a point. The cells of Y have ends that are exact as doubles in standard deviations: their
+    rounding moves losses, not masses. Above the last point, the mass of Q stays and that of P is `beyond`.
+
+    Args:
+        s: Inverse noise multiplier, > 0.
+        rate: Sampling probability q, in (0, 1).
+        end: Number of standard deviations of P up to which the lattice reaches.
+        direction: Direction; for add, the losses are reversed.
+        points: About the number of points, if the spacing is not given.
+        spacing: Largest spacing.
+        most: Largest number of points.
+    """
+    lowest = -math.log1p(-rate)
+    highest = s * (end + 0.5 * s)  # of the logarithm of Y
+    if highest > LARGEST_LOSS:
+        return None
+    highest = math.log1p(rate * math.expm1(highest))
+    below = max(1, math.ceil(lowest / (spacing or (lowest + highest) / points)))
+    spacing = lowest / below
+    count = below + math.ceil(highest / spacing) + 1
+    if count > most:
+        return None
+    y = np.expm1(np.arange(1, count) * spacing) * ((1.0 - rate) / rate)
+    cut = (np.log(y) + 0.5 * s * s) / s
+    mass, moment, error = _cells(s, y, cut)
+    moved = np.minimum(moment / np.diff(y, prepend=0.0), mass[:-1])
+    q = mass.copy()
+    q[:-1] -= moved
+    q[1:] += moved
+    touched = np.append(moved, 0.0) + np.append(0.0, moved)
+    used = q > 0.0
+    worst = float(np.max(touched[used] / q[used]))
+    largest = max(abs(float(cut[0])), abs(float(cut[-1])), 1.0) + s
+    loss = np.arange(-below, count - below).astype(np.float64) * spacing
+    farthest = max(abs(float(loss[0])), abs(float(loss[-1])))
+    mass_error = 16.0 * UNIT * (64.0 + largest * largest + farthest) + worst * error
+    value_error = 16.0 * UNIT * (4.0 + s * largest + farthest)
+    if direction == "remove":
+        beyond = float(scipy.special.ndtr(s - cut[-1])) * (1.0 + SUMMED)
+        p: Array = q * np.exp(loss)
+        return Step(loss, -below, spacing, p, beyond, mass_error, value_error)
+    return Step(-loss[::-1], below + 1 - count, spacing, q[::-1].copy(), 0.0, mass_error, value_error)
+
+
+def _cells(s: float, y: Array, cut: Array) -> tuple[Array, Array, float]:
+    """Return masses of all cells, the moments of Y about their left ends, and the relative error of a moment.
+
+    The first cell begins at 0; the last one has no end, and no moment is returned for it. A node is given by
+    its distance from the left end, a share of the width, so the rounding of the ends does not count.
+
+    Args:
+        s: Inverse noise multiplier.
+        y: Ends of the cells, ascending; the first one is above 0.
+        cut: The same in standard deviations.
+    """
+    width = np.diff(cut)
+    largest = max(abs(float(cut[0])), abs(float(cut[-1])), 1.0) + s
+    mass, moment = np.zeros(y.size + 1), np.zeros(y.size)
+    steepness, done = width * (largest + 4.0), np.zeros(width.size, dtype=bool)
+    rules = [(limit, *np.polynomial.legendre.leggauss(nodes)) for limit, nodes in FEW_NODES]
+    rules += [((largest + 4.0) * LONGEST, NODES, WEIGHTS), (math.inf, NODES, WEIGHTS)]
+    for limit, nodes, weights in rules:
+        chosen = np.flatnonzero((steepness <= limit) & ~done)
+        if not chosen.size:
+            continue
+        done[chosen] = True
+        left, wide = cut[chosen], width[chosen]
+        pieces = math.ceil(max(1.0, float(wide.max()) / LONGEST))
+        for piece in range(pieces):
+            for node, weight in zip(nodes, weights, strict=True):
+                u = ((piece + 0.5 + 0.5 * float(node)) / pieces) * wide
+                density = (0.5 * float(weight) / pieces) * wide * np.exp(-0.5 * np.square(left + u))
+                mass[1 + chosen] += density
+                moment[1 + chosen] += density * np.expm1(s * u)
+    mass *= 1.0 / math.sqrt(2.0 * math.pi)
+    moment[1:] *= y[:-1] / math.sqrt(2.0 * math.pi)
+    first = float(cut[0])
+    mass[0], moment[0] = scipy.special.ndtr(first), scipy.special.ndtr(first - s)
+    mass[-1] = scipy.special.ndtr(-cut[-1])
+    return mass, moment, 16.0 * UNIT * (64.0 + largest * largest) + QUADRATURE

@@ -1,0 +1,81 @@
+"""Upper ends of Poisson sampling by Fourier transforms, against exact profiles and the brackets of grids."""
+
+import math
+import random
+from typing import Any
+
+import mpmath
+import pytest
+
+from privcore.allocation.comparisons import PoissonEpsilon
+from privcore.allocation.poisson_certified import PoissonCertified
+from privcore.answer import Answer
+from privcore.likelihood_ratio.fourier import SPACING, epsilon_by_sums
+
+DIGITS = 40
+"""Decimals of the exact profile of one step, far below the slack of the bounds."""
+
+
+def profile(s: float, rate: float, epsilon: float, direction: str) -> mpmath.mpf:
+    """Return delta of one Poisson-sampled Gaussian step."""
+    s_, q, kappa = mpmath.mpf(s), mpmath.mpf(rate), mpmath.e ** mpmath.mpf(epsilon)
+    ratio = kappa if direction == "remove" else 1 / kappa
+    if ratio <= 1 - q:
+        return mpmath.mpf(0) if direction == "add" else 1 - kappa
+    z = (mpmath.log((ratio - (1 - q)) / q) + s_ * s_ / 2) / s_
+    if direction == "remove":
+        present = (1 - q) * mpmath.ncdf(-z) + q * mpmath.ncdf(s_ - z)
+        return present - kappa * mpmath.ncdf(-z)
+    return mpmath.ncdf(z) - kappa * ((1 - q) * mpmath.ncdf(z) + q * mpmath.ncdf(z - s_))
+
+
+def answer(asked: PoissonEpsilon, **options: float) -> Answer:
+    return PoissonCertified(**options).answer(asked, seed=0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_one_step_has_an_upper_end_just_above_the_exact_epsilon(seed: int, direction: str) -> None:
+    draw = random.Random(seed)
+    s, rate = 10 ** draw.uniform(-1.0, 0.6), 10 ** draw.uniform(-2.5, -0.02)
+    delta = 10 ** draw.uniform(-14.0, -2.5)
+    upper = epsilon_by_sums(s, rate, 1, delta, direction)
+    with mpmath.workdps(DIGITS):
+        assert profile(s, rate, upper, direction) <= delta
+        if direction == "add":  # near -ln(1 - rate), the tail falls faster than a lattice shows
+            assert upper < -math.log1p(-rate) * 1.01
+            return
+        below = upper * (1.0 - 1e-3) - 3.0 * SPACING  # three points of the lattice
+        assert below < 0.0 or profile(s, rate, below, direction) > delta
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_many_steps_have_an_upper_end_within_a_narrow_bracket_of_grids(seed: int) -> None:
+    draw = random.Random(seed)
+    sigma, rate = 10 ** draw.uniform(-0.3, 0.6), 10 ** draw.uniform(-3.0, -0.3)
+    fields: dict[str, Any] = {
+        "sigma": sigma,
+        "sampling_probability": rate,
+        "steps": draw.choice([2, 3, 10, 100, 3000]),
+        "delta": 10 ** draw.uniform(-12.0, -2.0),
+        "adjacency": draw.choice(["add-remove", "remove", "add"]),
+    }
+    asked = PoissonEpsilon.from_fields(fields)
+    narrow = answer(asked, tolerance=1.1e-3)  # too wide for sums to be used
+    upper = epsilon_by_sums(1.0 / sigma, rate, asked.steps, asked.delta, asked.adjacency)
+    assert upper >= narrow.lower
+    assert upper <= narrow.upper * (1.0 + 1e-3) + 3.0 * SPACING
+    both = answer(asked)
+    assert narrow.lower <= both.upper <= min(upper, narrow.upper * (1.0 + 1e-3))
+    assert both.lower <= narrow.upper
+
+
+def test_a_large_epsilon_beyond_the_range_of_ratios_has_an_upper_end() -> None:
+    asked = PoissonEpsilon(sigma=0.653, steps=20_000, sampling_probability=0.08393, delta=1e-5)
+    assert 507.20 < answer(asked).upper < 507.21  # without sampling: 24,400
+
+
+def test_runs_outside_of_the_range_have_no_upper_end() -> None:
+    assert epsilon_by_sums(1.0, 0.5, 10**7, 1e-5, "remove") == math.inf
+    assert epsilon_by_sums(100.0, 0.5, 10, 1e-5, "remove") == math.inf
+    assert epsilon_by_sums(1.0, 1.0, 10, 1e-5, "remove") == math.inf
