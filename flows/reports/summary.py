@@ -1,9 +1,10 @@
 """Summary of a report: the headline number, its meaning in a sentence, and the most important assumption."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from flows.answers.catalogue import meaning_of
+from flows.answers.explain import NEIGHBOUR_FIELDS
 from flows.answers.show import bracket_text, certainty
 from flows.answers.sweep_table import Line
 from flows.answers.typical import typical_row
@@ -105,7 +106,7 @@ def summary_of_schemes(kind: type[Problem], entries: Sequence[Entry]) -> Iterato
     asks = kind.asks.capitalize()
     problem = kind.from_fields(chosen.fields)
     yield Heading(text="Summary")
-    text = f"{asks} is {', '.join(said)}, at {_varied(problem)}."
+    text = f"{asks} is {', '.join(said)}, at {_varied(problem, ())}."  # each scheme has its relation
     imported = tables_of(schemes[chosen.setting].values())
     text += f" This is {certainty(problem, 1.0, imported)}{tables_text(imported)}."
     yield Paragraph(text=text, lead=True)
@@ -139,9 +140,10 @@ def _marked(imported: Sequence[str]) -> str:
     return f" ({origin_text(list(dict.fromkeys(imported)))})" if imported else ""
 
 
-def _varied(problem: Problem) -> str:
-    """Return the fields of a problem without those that have their default value."""
-    usual = problem.defaults()
+def _varied(problem: Problem, also: Collection[str] = NEIGHBOUR_FIELDS) -> str:
+    """Return the fields of a problem without safe defaults, except some that are always named."""
+    needed = {*also, *problem.stated}
+    usual = {name: value for name, value in problem.defaults().items() if name not in needed}
     return listed({name: value for name, value in problem.as_fields().items() if usual.get(name) != value})
 
 

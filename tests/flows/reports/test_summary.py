@@ -96,6 +96,7 @@ def test_the_summary_is_the_top_of_a_report(report: Document) -> None:
     (lead,) = [block for block in report.blocks if isinstance(block, Paragraph) and block.lead]
     small = Document(name="a", blocks=[Heading(text="a", level=1), lead])
     assert '<p class="lead">Epsilon is in' in html(small)
+    assert " adjacency=add-remove. This is proved" in lead.text, "the relation is named, also the usual one"
 
 
 def test_paired_fields_are_named_in_the_questions_and_in_the_legend(report: Document) -> None:
