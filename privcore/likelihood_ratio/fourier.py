@@ -12,6 +12,7 @@ epsilon, so errors of a transform are small relative to delta. All errors are ad
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -44,6 +45,7 @@ PRECISION = 1e-10
 """Relative precision of the search for epsilon."""
 
 
+@lru_cache(maxsize=256)
 def epsilon_by_sums(s: float, rate: float, times: int, delta: float, adjacency: str) -> float:
     """Return an upper bound of epsilon of Poisson-sampled Gaussian steps; infinity outside of the range.
 
@@ -111,7 +113,7 @@ def _chernoff(step: Step, times: int, delta: float) -> tuple[float, float]:
 
     def bound(log_tau: float) -> float:
         tau = math.exp(log_tau)
-        slack = times * (step.mass_error + tau * step.value_error + step.tilt_error(tau)) + SUMMED
+        slack = times * (step.mass_error + (tau + 1.0) * step.value_error + step.tilt_error(tau)) + SUMMED
         log_moment = times * step.tilted(tau)[0] + slack
         return (log_moment + _log_peak(tau) - rest) / tau + times * step.value_error
 
@@ -212,7 +214,7 @@ class _Sums:
     def epsilon(self, delta: float) -> float:
         """Return an upper bound of epsilon; infinity if the window does not show one."""
         step, n, tau, loss = self.step, self.times, self.tau, self.loss
-        slack = n * (step.mass_error + step.tilt_error(tau)) + SUMMED
+        slack = n * (step.mass_error + step.value_error + step.tilt_error(tau)) + SUMMED
         slack += 16.0 * UNIT * (abs(self.log_moment) + tau * float(np.max(np.abs(loss))) + loss.size)
         target = delta * math.exp(-slack) - n * step.beyond
         start = int(np.searchsorted(loss, 0.0))

@@ -22,7 +22,6 @@ from privcore.method import Method
 from privcore.params import DELTA, EPSILON
 from privcore.registry import find_problem
 from privcore.training import params as training_params
-from privcore.training.bounds import SLOW
 from privcore.training.brackets import Ends
 from privcore.training.certified import RunsCertified
 from privcore.training.curve_problems import RunAdvantage
@@ -61,8 +60,8 @@ NAMES = {
     "accuracy": "run-accuracy",
     "mu": "run-mu",
 }
-"""The problem about a quantity alone. Those of a run with a slow distribution, except epsilon,
-are read from quicker distributions that they share."""
+"""The problem about a quantity alone. If both ends of a run need distributions of their own, its quantities
+except epsilon are read from wider cells, which they share."""
 PRECISION_AT = 1e-3
 """False positive rate of the precision, unless other rates are given."""
 
@@ -139,11 +138,10 @@ def run_profile(phases: str, adjacency: str, numbers: Mapping[str, Sequence[obje
         raise DomainError(why)
     asked = list(_asked(adjacency, checked, bool(numbers.get("false_positive_rate"))))
     profile = Profile(run, adjacency, [question for _, _, question in asked])
-    slow = any(ratio.combinations >= SLOW for ratio in profile.bounds.below)
     alone = {
         place: _computed(problem.phases, adjacency, quantity, at)
         for place, (quantity, at, _) in enumerate(asked)
-        if quantity in NAMES and not (slow and quantity != "epsilon")
+        if quantity == "epsilon" or (quantity in NAMES and profile.bounds.tight)
     }
     profile.questions = [each for place, (_, _, each) in enumerate(asked) if place not in alone]
     shared = iter(profile.answers())
