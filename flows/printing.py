@@ -22,7 +22,11 @@ from flows.terminal.window import Finished, escaped, painted, width_of
 DIGITS = 6
 """Significant digits of a printed end; JSON always has all of them."""
 
-LEFT = 'style="text-align:left"'  # a notebook aligns cells of a table to the right
+_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+_CAPTION = "caption-side:top;text-align:left;font-weight:600;padding:0.3em 0;color:inherit"
+_HEAD = "padding:0.25em 0.8em;border-bottom:1px solid #808080"
+_CELL = "padding:0.25em 0.8em;border-bottom:1px solid #80808040"
+"""Styles of tables in notebooks: no ground and no colour of text, so that those of the theme stay."""
 
 _WIDTH, _INDENT = 110, 13
 """Widths of labelled text and of its column of labels, in characters."""
@@ -32,6 +36,9 @@ _LABEL = re.compile(r"(privsweep: )?\s*(\S+ {2,})?")
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
+
+DIGITS_OF_BOUNDS = 4
+"""The same where a reader compares many brackets: in pictures, and in tables for papers."""
 
 WRONG = "bold red"
 """Style of the labels of errors, failures and findings."""
@@ -274,16 +281,29 @@ def plain(names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence
 
 
 def html_table(names: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> str:
-    """Return a table in HTML for a notebook; every cell is text.
+    """Return a table in HTML for a notebook, light or dark; every cell is text, numbers stand to the right.
+
+    Args:
+        names: Names of the columns; none for a list of facts, whose first cells are their names.
+        rows: Cells.
+        title: Text above the table.
 
     Example:
         >>> "<i>" in html_table(["sigma"], [["<i>"]])
         False
     """
-    cells = [[("th", name) for name in names], *([("td", exactly(cell)) for cell in row] for row in rows)]
-    lines = ("".join(f"<{tag} {LEFT}>{escape(text)}</{tag}>" for tag, text in line) for line in cells)
-    above = f"<caption {LEFT}>{escape(title)}</caption>" if title else ""
-    return f"<table>{above}{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+    texts = [list(map(exactly, row)) for row in rows]
+    right = _numeric(names, texts) if names else [False] * max(map(len, texts), default=0)
+    head = [("th", _HEAD, list(names))] if names else []
+    lines = (
+        "".join(
+            f'<{tag} style="text-align:{"right" if flush else "left"};{style}">{escape(text)}</{tag}>'
+            for text, flush in zip(line, right, strict=True)
+        )
+        for tag, style, line in [*head, *(("td", _CELL, line) for line in texts)]
+    )
+    above = f'<caption style="{_CAPTION}">{escape(title)}</caption>' if title else ""
+    return f'<table style="{_TABLE}">{above}{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
 
 
 def labelled(label: str, text: str, indent: int = _INDENT) -> str:

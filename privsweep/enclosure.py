@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import Any
 
 from flows.answers.any_sampler import AnySampler
@@ -10,7 +9,7 @@ from flows.answers.compare import SchemeRow
 from flows.answers.loaders import loader
 from flows.answers.show import NEIGHBOURS, bracket_text, kind_of
 from flows.answers.sourced import Sourced
-from flows.printing import LEFT, exactly, html_table, listed, rounded_down, rounded_up
+from flows.printing import exactly, html_table, listed, rounded_down, rounded_up
 from privcore import Bracket, LimitError, PrivsweepError, Problem, Status
 from storage.marks import origin_text
 
@@ -69,11 +68,8 @@ class Enclosure:
         return "\n".join([head, *(f"{name:10} {text}" for name, text in self._lines())])
 
     def _repr_html_(self) -> str:
-        head = f"{escape(self.quantity)} &isin; [{rounded_down(self.lower)}, {rounded_up(self.upper)}]"
-        rows = "".join(
-            f"<tr><th {LEFT}>{name}</th><td {LEFT}>{escape(text)}</td></tr>" for name, text in self._lines()
-        )
-        return f"<p><strong>{head}</strong></p><table>{rows}</table>"
+        head = f"{self.quantity} \N{ELEMENT OF} [{rounded_down(self.lower)}, {rounded_up(self.upper)}]"
+        return html_table((), list(self._lines()), title=head)
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         if self.likely is not None:

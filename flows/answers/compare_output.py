@@ -1,32 +1,54 @@
 """The output of the comparison of samplers: one table with the assumptions of each row, or JSON."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flows.answers.catalogue import meaning_of
 from flows.answers.compare import SchemeRow
+from flows.answers.compare_picture import NARROWEST, picture
 from flows.answers.explain import SAMPLING_FIELDS, Explanation
 from flows.answers.show import kind_of, methods_text
 from flows.answers.sourced import Sourced
-from flows.printing import as_json, labelled, listed, rounded_down, rounded_up, say, show
+from flows.printing import as_json, labelled, listed, note, rounded_down, rounded_up, say, show
+from flows.terminal.window import painted, width_of
 
 SHOWN = (*SAMPLING_FIELDS, "examples", "batch_size")
 """Fields of a sampler that are printed next to its row."""
 
 
 def print_rows(
-    found: Sequence[SchemeRow], json: bool, explained: Callable[[Sourced], Explanation] | None
+    found: Sequence[SchemeRow],
+    json: bool,
+    explained: Callable[[Sourced], Explanation] | None,
+    notes: Sequence[str] = (),
 ) -> None:
-    """Print one table with a row for each sampling, and the assumptions of each row.
+    """Print a picture on a terminal, elsewhere a table and the assumptions of each row, which --explain adds.
 
     Args:
         found: The rows.
         json: Whether to print JSON.
         explained: Function that explains an answer; None without explanations.
+        notes: Sentences about the numbers of steps: below the picture, else on standard error.
     """
+    width = width_of(sys.stdout)
+    drawn = width is not None and width >= NARROWEST and not json
+    if not drawn:
+        note(*notes)
     if json:
         say(as_json({"rows": contents(found, explained)}))
         return
+    if drawn and width is not None:
+        for line in picture(found, notes, width, sys.stdout):
+            say(painted(line))
+        if not explained:
+            return
+        say()
+    _print_details(found, explained)
+
+
+def _print_details(found: Sequence[SchemeRow], explained: Callable[[Sourced], Explanation] | None) -> None:
+    """Print a table with all digits that are printed anywhere, and paragraphs about each row."""
     reasons = {row.sampling: _explanation(row, explained) for row in found} if explained else {}
     fields = found[0].problem.as_fields() if found[0].problem else {}
     title = f"epsilon at {listed({name: fields[name] for name in ('sigma', 'delta', 'adjacency')})}"

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from flows.printing import as_csv, as_json, exactly
+from flows.printing import DIGITS_OF_BOUNDS, as_csv, as_json, exactly, rounded_down, rounded_up
 from privcore import DomainError
 from privcore.errors import unknown
 from storage.export import in_microseconds, parquet_bytes
@@ -24,6 +24,10 @@ _TEX = {
     ">": r"\textgreater{}",
     **{letter: "\\" + letter for letter in "&%$#_{}"},
 }
+
+
+_ENDS = {"lower": rounded_down, "upper": rounded_up}
+"""Rounding of the numbers in a column, by a word of its name."""
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -63,16 +67,14 @@ def markdown(names: Sequence[str], rows: Rows) -> str:
     r"""Return a table in Markdown; no cell can end its column, start a link or pass for HTML.
 
     Example:
-        >>> print(markdown(["sigma", "by"], [[1.5, "a|b"]]), end="")
-        | sigma | by |
-        |---:|---|
-        | 1.5 | a\|b |
+        >>> print(markdown(["sigma", "upper", "by"], [[1.5, 0.884791, "a|b"]]), end="")
+        | sigma | upper | by |
+        |---:|---:|---|
+        | 1.5 | 0.8848 | a\|b |
     """
     marks = ["---:" if numeric else "---" for numeric in _numeric(len(names), rows)]
-    lines = [list(names), *rows]
-    text = [
-        "| " + " | ".join(_MARKDOWN.sub(r"\\\1", exactly(cell)) for cell in line) + " |" for line in lines
-    ]
+    lines = _for_readers(names, rows)
+    text = ["| " + " | ".join(_MARKDOWN.sub(r"\\\1", cell) for cell in line) + " |" for line in lines]
     return "\n".join([text[0], f"|{'|'.join(marks)}|", *text[1:]]) + "\n"
 
 
@@ -90,9 +92,29 @@ def tex(names: Sequence[str], rows: Rows) -> str:
         \end{tabular}
     """
     marks = "".join("r" if numeric else "l" for numeric in _numeric(len(names), rows))
-    lines = [" & ".join(_in_tex(exactly(cell)) for cell in line) + r" \\" for line in [list(names), *rows]]
+    lines = [" & ".join(map(_in_tex, line)) + r" \\" for line in _for_readers(names, rows)]
     head = [rf"\begin{{tabular}}{{{marks}}}", r"\toprule", lines[0], r"\midrule"]
     return "\n".join([*head, *lines[1:], r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _for_readers(names: Sequence[str], rows: Rows) -> list[list[str]]:
+    """Return names and cells as text: ends rounded outwards to four digits, everything else without loss.
+
+    The ends are the floats in columns such as `lower`, `epsilon_upper` or `upper_0`.
+    """
+    rounding = [next((to for word, to in _ENDS.items() if word in name.split("_")), None) for name in names]
+    return [
+        list(map(exactly, names)),
+        *(
+            [
+                to(cell, DIGITS_OF_BOUNDS)
+                if to and isinstance(cell, float) and not math.isnan(cell)
+                else exactly(cell)
+                for cell, to in zip(row, rounding, strict=True)
+            ]
+            for row in rows
+        ),
+    ]
 
 
 def _in_tex(text: str) -> str:

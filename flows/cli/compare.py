@@ -27,7 +27,6 @@ from flows.cli.training_options import (
     StoredOnly,
 )
 from flows.cli.waiting import waiting
-from flows.printing import note
 from privcore import Problem
 
 if TYPE_CHECKING:
@@ -69,12 +68,11 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
         "adjacency": adjacency,
     }
     asked, notes = problems(given, examples=examples, batch_size=batch_size)
-    note(*notes)
     with reading(store, allow_degraded=allow_degraded) as opened:
         found = answered_rows(asked, opened, stored_only=stored_only, limit_seconds=limit_seconds)
         if stored_only and all(row.bracket is None for row in found):
             raise UncoveredError(f"The store {opened.name} has no bound for any of the four rows.")
-        print_rows(found, json, (lambda answer: explained(answer, opened)) if explain else None)
+        print_rows(found, json, (lambda answer: explained(answer, opened)) if explain else None, notes)
     finish_all(row.status for row in found if row.status not in {"not_applicable", "missing"})
 
 

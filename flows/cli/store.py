@@ -83,7 +83,11 @@ def export(
     limit_seconds: LimitSeconds = 60.0,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """Write the result of a SELECT as CSV, Parquet, JSON, Markdown or LaTeX."""
+    """Write the result of a SELECT as CSV, Parquet, JSON, Markdown or LaTeX.
+
+    Markdown and LaTeX round the numbers of columns named lower and upper outwards to four digits; everything
+    else, and the other formats, keep all digits.
+    """
     from flows.answers.export import FORMATS, chosen_format, target_of
     from storage.disk import write_atomically
     from storage.export import store_sql as statements

@@ -134,7 +134,7 @@ def check(screen: Screen, environment: dict[str, str], *, data: bool = False) ->
 
 def is_word(row: str) -> bool:
     """Return whether a row is a label and one word, such as the path of a file, which must not be broken."""
-    return len(row.split()[-1]) >= len(row) - 30
+    return len(row.rsplit(maxsplit=1)[-1]) >= len(row) - 30
 
 
 def test_every_command_has_a_case() -> None:

@@ -1,0 +1,183 @@
+"""The comparison of samplers on a terminal: a bar for each bracket, on one logarithmic axis."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from flows.answers.compare import SchemeRow
+from flows.answers.palette import LIGHT, NAMES
+from flows.answers.run_phases import adjacency_of
+from flows.printing import DIGITS_OF_BOUNDS, listed, rounded_down, rounded_up
+from flows.tables import broken
+from flows.terminal.window import Piece, shows
+
+NARROWEST = 60
+"""Columns of the narrowest terminal with bars."""
+ONE_NUMBER = 0.002
+"""Relative width of a bracket that is printed as one number, its upper end."""
+FURTHEST = 1e4
+"""Largest quotient of the ends of the axis; a lower end below it is drawn at the edge."""
+_PLACES = {"computed": "computed now", "shipped": "from the shipped table"}
+_INDENT = "  "
+_MARKS = ("▎", "├", "─", "┤", "–")
+_PLAIN_MARKS = ("|", "|", "-", "|", "-")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A logarithmic axis.
+
+    Attributes:
+        low: Its lower end, positive.
+        high: Its upper end.
+        columns: Its length in characters.
+    """
+
+    low: float
+    high: float
+    columns: int
+
+    def column(self, x: float) -> int:
+        """Return the column of a number; those outside the axis are at its ends.
+
+        Example:
+            >>> [Axis(0.1, 10, 21).column(x) for x in (0.0, 0.1, 1, 10, math.inf)]
+            [0, 0, 10, 20, 20]
+        """
+        if not self.low < x < self.high:
+            return 0 if x <= self.low else self.columns - 1
+        return round(math.log(x / self.low) / math.log(self.high / self.low) * (self.columns - 1))
+
+    def ticks(self) -> str:
+        """Return the numbers 1, 2 and 5 times powers of ten, each above its column, as far as there is room.
+
+        Example:
+            >>> Axis(0.5, 20, 40).ticks()
+            '0.5     1      2         5      10     20'
+        """
+        line = ""
+        for x in _round_numbers(self.low, self.high):
+            text, place = f"{x:g}", self.column(x)
+            if not line or place >= len(line) + 2:
+                line = line.ljust(place) + text
+        return line
+
+
+def axis_of(found: Sequence[SchemeRow], columns: int) -> Axis | None:
+    """Return the axis that shows all brackets, between round numbers; None without a positive finite end.
+
+    Args:
+        found: The rows.
+        columns: Its length in characters.
+    """
+    ends = [end for row in found if row.bracket for end in (row.bracket.lower, row.bracket.upper)]
+    drawn = [end for end in ends if 0 < end < math.inf]
+    if not drawn:
+        return None
+    high = max(drawn)
+    low = max(min(drawn), high / FURTHEST)
+    return Axis(_round_below(low), 1 / _round_below(1 / high), columns)
+
+
+def _round_below(x: float) -> float:
+    """Return the largest number 1, 2 or 5 times a power of ten that is at most x, or a little above it."""
+    exponent = math.floor(math.log10(x))
+    return max(
+        each for each in (float(f"{digit}e{exponent}") for digit in (1, 2, 5)) if each <= x * (1 + 1e-12)
+    )
+
+
+def _round_numbers(low: float, high: float) -> Iterator[float]:
+    for exponent in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1):
+        for digit in (1, 2, 5):
+            if low * (1 - 1e-9) <= (x := float(f"{digit}e{exponent}")) <= high * (1 + 1e-9):
+                yield x
+
+
+def picture(
+    found: Sequence[SchemeRow], notes: Sequence[str], width: int, stream: TextIO
+) -> list[list[Piece]]:
+    """Return the lines of the picture.
+
+    Args:
+        found: The rows.
+        notes: Sentences about the numbers of steps.
+        width: Columns of the terminal, at least `NARROWEST`.
+        stream: The terminal.
+    """
+    marks = _MARKS if shows(stream, "".join(_MARKS)) else _PLAIN_MARKS
+    names = max(len(NAMES[row.sampling]) for row in found) + 2
+    texts = {row.sampling: _text(row, marks[-1]) for row in found}
+    room = width - len(_INDENT) - names - max(map(len, texts.values())) - 3
+    axis = axis_of(found, max(room, 10))
+    asked = next(row.problem for row in found if row.problem).as_fields()
+    title = f"epsilon at {listed({name: asked[name] for name in ('sigma', 'delta')})}, by the loader"
+    proved = all(row.bracket.confidence == 1.0 for row in found if row.bracket)
+    title += ", both ends proved" if proved else ""
+    lines: list[list[Piece]] = [[(part, "bold")] for part in broken(title, width)]
+    if axis is not None:
+        lines.append([(" " * (len(_INDENT) + names) + axis.ticks(), "dim")])
+    for row in found:
+        line = [(_INDENT, ""), (f"{NAMES[row.sampling]:<{names}}", "bold")]
+        if row.bracket is None or axis is None:
+            lines.append([*line, (texts[row.sampling], "dim")])
+            continue
+        start, bar = _bar(axis, row.bracket.lower, row.bracket.upper, marks)
+        lines.append([*line, (" " * start, ""), (bar, LIGHT[row.sampling]), (f" {texts[row.sampling]}", "")])
+    reasons = [f"{NAMES[row.sampling]}: {row.notes[-1]}" for row in found if not row.bracket and row.notes]
+    below = [
+        *reasons,
+        *notes,
+        *_relations(found),
+        f"{_sources(found)} Theorems, assumptions and methods: --explain",
+    ]
+    lines += [[(part, "dim")] for text in below for part in broken(text, width)]
+    return lines
+
+
+def _bar(axis: Axis, lower: float, upper: float, marks: Sequence[str]) -> tuple[int, str]:
+    """Return the column of a bar, and the bar."""
+    thin, left, middle, right, _ = marks
+    start, end = axis.column(lower), axis.column(upper)
+    if start == end:
+        return start, thin
+    return start, left + middle * (end - start - 1) + right
+
+
+def _text(row: SchemeRow, dash: str) -> str:
+    """Return the ends of a bracket, rounded outwards, or the reason why there is none."""
+    if row.bracket is None:
+        return {"not_applicable": "does not apply", "missing": "not stored"}.get(row.status, row.status)
+    lower, upper = row.bracket.lower, row.bracket.upper
+    above = rounded_up(upper, DIGITS_OF_BOUNDS)
+    if upper <= lower * (1 + ONE_NUMBER):
+        return above
+    return f"{rounded_down(lower, DIGITS_OF_BOUNDS)} {dash} {above}"
+
+
+def _relations(found: Sequence[SchemeRow]) -> Iterator[str]:
+    """Yield a sentence about the neighbouring relations, the most frequent one first."""
+    of: dict[str, list[str]] = {}
+    for row in found:
+        if row.problem is not None:
+            of.setdefault(adjacency_of(row.problem), []).append(NAMES[row.sampling])
+    first, *others = sorted(of, key=lambda relation: -len(of[relation]))
+    yield "; ".join([f"relation {first}", *(f"{each} for {', '.join(of[each])}" for each in others)]) + "."
+
+
+def _sources(found: Sequence[SchemeRow]) -> str:
+    """Return one sentence about the sources of all rows."""
+    of: dict[str, list[str]] = {}
+    for row in found:
+        if row.bracket is not None and row.answer is not None:
+            place = row.answer.source.split("-")[0]
+            where = {"computed": "computed now", "shipped": "from the shipped table"}.get(
+                place, "from the store"
+            )
+            of.setdefault(where, []).append(NAMES[row.sampling])
+    if not of:
+        return ""
+    first, *others = sorted(of, key=lambda where: -len(of[where]))
+    told = "; ".join([first, *(f"{where}: {', '.join(of[where])}" for where in others)])
+    return f"{told[0].upper()}{told[1:]}."
