@@ -25,7 +25,7 @@ _PLAIN_MARKS = ("|", "|", "-", "|", "-")
 
 
 @dataclass(frozen=True)
-class Axis:
+class LogAxis:
     """A logarithmic axis.
 
     Attributes:
@@ -42,7 +42,7 @@ class Axis:
         """Return the column of a number; those outside the axis are at its ends.
 
         Example:
-            >>> [Axis(0.1, 10, 21).column(x) for x in (0.0, 0.1, 1, 10, math.inf)]
+            >>> [LogAxis(0.1, 10, 21).column(x) for x in (0.0, 0.1, 1, 10, math.inf)]
             [0, 0, 10, 20, 20]
         """
         if not self.low < x < self.high:
@@ -53,7 +53,7 @@ class Axis:
         """Return the numbers 1, 2 and 5 times powers of ten, each above its column, as far as there is room.
 
         Example:
-            >>> Axis(0.5, 20, 40).ticks()
+            >>> LogAxis(0.5, 20, 40).ticks()
             '0.5     1      2         5      10     20'
         """
         line = ""
@@ -64,7 +64,7 @@ class Axis:
         return line
 
 
-def axis_of(found: Sequence[SchemeRow], columns: int) -> Axis | None:
+def axis_of(found: Sequence[SchemeRow], columns: int) -> LogAxis | None:
     """Return the axis that shows all brackets, between round numbers; None without a positive finite end.
 
     Args:
@@ -77,7 +77,7 @@ def axis_of(found: Sequence[SchemeRow], columns: int) -> Axis | None:
         return None
     high = max(drawn)
     low = max(min(drawn), high / FURTHEST)
-    return Axis(_round_below(low), 1 / _round_below(1 / high), columns)
+    return LogAxis(_round_below(low), 1 / _round_below(1 / high), columns)
 
 
 def _round_below(x: float) -> float:
@@ -136,7 +136,7 @@ def picture(
     return lines
 
 
-def _bar(axis: Axis, lower: float, upper: float, marks: Sequence[str]) -> tuple[int, str]:
+def _bar(axis: LogAxis, lower: float, upper: float, marks: Sequence[str]) -> tuple[int, str]:
     """Return the column of a bar, and the bar."""
     thin, left, middle, right, _ = marks
     start, end = axis.column(lower), axis.column(upper)

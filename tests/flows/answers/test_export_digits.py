@@ -1,4 +1,4 @@
-"""Digits of exported ends: four, rounded outwards, in tables for readers; all of them in files for programs."""
+"""Digits of exported ends: four, rounded outwards, in tables for readers; all in files for programs."""
 
 import io
 
