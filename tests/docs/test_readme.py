@@ -65,6 +65,14 @@ def test_the_figures_of_a_section_are_those_of_the_pages_that_it_names(
     assert sorted(found - set(known)) == []
 
 
+def test_the_seeded_faults_are_all_noticed(readme: str, repository: Path) -> None:
+    (claimed,) = re.findall(r"`make test-all` notices all of (\d+)", readme)
+    testing = (repository / "docs" / "testing.md").read_text(encoding="utf-8")
+    assert re.findall(
+        r"^Of (\d+) seeded faults, .*`make test-all` catches (\d+),", testing, re.MULTILINE
+    ) == [(claimed, claimed)]
+
+
 @pytest.mark.thorough
 def test_the_recipes_count_the_points_of_the_lookup_table(
     tmp_path: Path, repository: Path, capsys: pytest.CaptureFixture[str]
