@@ -1,5 +1,6 @@
 """The pace of a run: points per second, and the time that is left by estimated and measured costs."""
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping
@@ -12,9 +13,11 @@ from tasks.work import Done
 if TYPE_CHECKING:
     from flows.runs.plan import Plan
 
-TRUSTED = 0.5
-"""Estimated seconds that count as measured: with ratio 1 for all methods, with theirs for each."""
+TYPICAL = 0.3
+"""Measured seconds of whole sweeps, as a multiple of the estimated seconds, which are on the safe side."""
 
+TRUSTED = 0.5
+"""Estimated seconds of each method that count as measured before any of its batches is."""
 
 LATE = 1.25
 """Factor by which a batch that takes longer than expected is expected to exceed its present time."""
@@ -29,9 +32,10 @@ class Pace:
     $$ r_m = \frac{s_m + r c}{f_m + c}, $$
 
     $s_m$ and $f_m$ are the measured and the estimated seconds of the finished batches of its method m, r is
-    the same ratio for all methods, and c = `TRUSTED`. Batches start in the order of the plan, so those that
-    are being computed and the time since they started are known. The time left is the work left, without the
-    part of it that is done, divided among the workers, but at least the rest of every batch that has started.
+    the geometric mean of `TYPICAL` and of the same ratio for all methods, and c = `TRUSTED`. Batches start in
+    the order of the plan, so those that are being computed and the time since they started are known. The
+    time left is the work left, without the part of it that is done, divided among the workers, but at least
+    the rest of every batch that has started.
 
     Args:
         plan: The plan; None counts points alone.
@@ -126,9 +130,10 @@ class Pace:
 
     def _ratios(self) -> dict[tuple[str, str], float]:
         """Return the measured seconds of each method, as a multiple of the estimated seconds."""
-        overall = (sum(self._took.values()) + TRUSTED) / (sum(self._finished.values()) + TRUSTED)
+        took, estimated = sum(self._took.values()), sum(self._finished.values())
+        usual = math.sqrt(TYPICAL * (took + TYPICAL * TRUSTED) / (estimated + TRUSTED))
         return {
-            name: (self._took[name] + overall * TRUSTED) / (self._finished[name] + TRUSTED)
+            name: (self._took[name] + usual * TRUSTED) / (self._finished[name] + TRUSTED)
             for name in self._left
         }
 
