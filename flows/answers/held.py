@@ -50,7 +50,7 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
             table contradict each other.
     """
     own = store.lookup(problem) if store.exists else None
-    good = own if own is not None and _is_worth(store, problem, own, any_width=False) else None
+    good = own if own is not None and _is_best(store, problem, own, any_width=any_width) else None
     if good is not None and not good.imported:
         return from_store(problem, good)
     other = shipped_lookup(problem)
@@ -105,13 +105,20 @@ def stored_bounds(store: Store, questions: Sequence[Problem]) -> Sourced | None:
 
 def _is_worth(store: Store, problem: Problem, found: Found, *, any_width: bool) -> bool:
     """Return whether a stored bracket is good enough for an answer."""
-    if any_width:
-        return bool(found.exact or found.upper_method)
+    if any_width and (found.exact or found.upper_method):
+        return True
+    return _is_best(store, problem, found, any_width=any_width)
+
+
+def _is_best(store: Store, problem: Problem, found: Found, *, any_width: bool) -> bool:
+    """Return whether a stored bracket answers before that of another store; the arguments are as in `held`."""
+    if any_width and is_tight(found, TIGHT):
+        return True
     if not (found.exact and found.lower_method and found.upper_method):
         return False
     methods = [method() for method in answering(type(problem))]
-    first = min(methods, key=lambda method: promise(method, problem))
-    if first.cost(problem).seconds > SLOW:
+    first = min(methods, key=lambda method: promise(method, problem), default=None)
+    if any_width or first is None or first.cost(problem).seconds > SLOW:
         return True
     # Computing ends with the first method if its bracket is tight.
     return is_tight(found, TIGHT) and all(

@@ -42,6 +42,8 @@ from privcore.likelihood_ratio.enclose import (
     powering,
     requested,
 )
+from privcore.likelihood_ratio.ratios import BEYOND, OneOfSteps, attained, repeated
+from privcore.likelihood_ratio.ratios import Gaussian as GaussianRatio
 from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step
 from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
@@ -109,6 +111,9 @@ class AllocationCertified(Method[Answered]):
             )
 
         lower, upper, detail = reduced(problem.adjacency)
+        if detail.endswith(BEYOND) and isinstance(step, GaussianStep) and k == 1 and rate == 1.0:
+            ratio = repeated(OneOfSteps(GaussianRatio(1.0 / step.sigma), t), epochs)
+            lower = max(lower, attained(ratio, question, tolerance, (lower, upper)))
         if not exact(t, k) and upper > lower * (1.0 + tolerance):
             overlap = _overlap(problem)
             if overlap < upper:  # this bound does not cover the direction add

@@ -1,9 +1,8 @@
 """Proved lower and upper bounds of Poisson sampling: the likelihood ratio, bracketed in convex order."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Annotated, TypeGuard, get_args
 
 from privcore import params
@@ -14,7 +13,7 @@ from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mix
 from privcore.likelihood_ratio.enclose import Question, cost, enclose, powering, requested
 from privcore.likelihood_ratio.fourier import cost_of_sums, epsilon_by_sums
 from privcore.likelihood_ratio.lognormal import lognormal
-from privcore.likelihood_ratio.ratios import Composed
+from privcore.likelihood_ratio.ratios import BEYOND, Composed, Gaussian, Ratio, Sampled, attained
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.numerics.rounding import FEW_FUNCTIONS
@@ -59,25 +58,29 @@ class PoissonCertified(Method[Poisson]):
                 1.0 / problem.sigma, problem.sampling_probability, times, problem.delta, problem.adjacency
             )
             outer, ease = (outer[0], min(outer[1], least)), EASE if least < math.inf else 1.0
+        ratio, question = _ratio(problem), _question(problem)
+        tolerance = requested(problem.asks, self.tolerance)
         lower, upper, detail = enclose(
-            self._build(problem),
-            _question(problem),
-            requested(problem.asks, self.tolerance),
+            ratio.bracket,
+            question,
+            tolerance,
             copies=times,
             outer=outer,
             combinations=powering(times),
             ease=ease,
         )
+        if detail.endswith(BEYOND):
+            lower = max(lower, attained(ratio, question, tolerance, (lower, upper)))
         if ease > 1.0 and upper == outer[1]:
             detail = f"upper end by Fourier transforms; {detail}"
         return Answer.enclosure(lower, upper, detail=detail)
 
-    def _build(self, problem: Poisson) -> Callable[[Resolution], RatioBracket]:
-        """Return the function that builds the bracket of all steps."""
-        s, rate, times = 1.0 / problem.sigma, problem.sampling_probability, problem.steps * problem.epochs
-        if problem.adjacency == "replace-one":
-            return Composed(SignedSample(rate, s), times).bracket
-        return partial(poisson, s, rate, times)
+
+def _ratio(problem: Poisson) -> Ratio:
+    """Return the likelihood ratio of all steps."""
+    s, rate = 1.0 / problem.sigma, problem.sampling_probability
+    step = SignedSample(rate, s) if problem.adjacency == "replace-one" else Sampled(Gaussian(s), rate)
+    return Composed(step, problem.steps * problem.epochs)
 
 
 def _question(problem: Poisson) -> Question:

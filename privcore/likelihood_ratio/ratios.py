@@ -2,6 +2,8 @@
 
 A ratio dP/dQ belongs to a pair (P, Q) of output distributions, for example of one step, of an epoch or of a
 whole run. Equal ratios have equal brackets, so a ratio is a key of caches.
+
+One file: a table of the operations, each with its bracket.
 """
 
 import math
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from privcore.likelihood_ratio.distribution import (
+    LikelihoodRangeError,
     RatioBracket,
     Resolution,
     combine,
@@ -19,6 +22,9 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.enclose import Question, enclose, powering
 from privcore.likelihood_ratio.lognormal import lognormal
+
+BEYOND = str(LikelihoodRangeError())
+"""End of the note of a bracket that no distribution has narrowed."""
 
 
 class Ratio(ABC):
@@ -241,3 +247,24 @@ def enclosed(
     return enclose(
         ratio.bracket, question, tolerance, copies=ratio.copies, outer=outer, combinations=ratio.levels
     )
+
+
+def attained(ratio: Ratio, question: Question, tolerance: float, outer: tuple[float, float]) -> float:
+    """Return the end that the ratio of data sets proves: the lower one, unless the quantity falls.
+
+    If the ratio is beyond doubles, half of its steps are used, since leaving out steps is post-processing.
+
+    Args:
+        ratio: The ratio.
+        question: Quantity to compute.
+        tolerance: Requested relative width.
+        outer: A known bracket.
+    """
+    (lower, upper), fewer = outer, ratio
+    while True:
+        found = enclosed(fewer, question, tolerance, outer)
+        lower, upper = max(lower, found[0]), min(upper, found[1])
+        less = halved(fewer) if found[2].endswith(BEYOND) else None
+        if less is None:
+            return upper if question.falls else lower
+        fewer = less

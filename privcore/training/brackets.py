@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from privcore.allocation.conditional import cost_of_choice, enclosed_choice
-from privcore.likelihood_ratio.distribution import LikelihoodRangeError
 from privcore.likelihood_ratio.enclose import Question, cost, enough
-from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, enclosed, halved
+from privcore.likelihood_ratio.ratios import BEYOND, Composed, Gaussian, Ratio, attained, enclosed
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.likelihood_ratio.tilted import Participation
 from privcore.method import Cost
@@ -18,10 +17,6 @@ from privcore.training.chosen import ChosenSteps
 Ends = tuple[float, float]
 LARGEST_LOSS = 600.0
 """Largest epsilon at which a bound moved by a total variation distance is used."""
-
-
-BEYOND = str(LikelihoodRangeError())
-"""End of the note of a bracket that no distribution has narrowed."""
 
 
 def enclosed_run(
@@ -109,27 +104,6 @@ def _falling(
     for ratio in bounds.below:
         upper = min(upper, attained(ratio, question, tolerance, (lower, upper)))
     return lower, upper, f"lower end: {notes}"
-
-
-def attained(ratio: Ratio, question: Question, tolerance: float, outer: Ends) -> float:
-    """Return the end that the ratio of data sets proves: the lower one, unless the quantity falls.
-
-    If the ratio is beyond doubles, half of its steps are used, since leaving out steps is post-processing.
-
-    Args:
-        ratio: The ratio.
-        question: Quantity to compute.
-        tolerance: Requested relative width.
-        outer: A known bracket.
-    """
-    (lower, upper), fewer = outer, ratio
-    while True:
-        found = enclosed(fewer, question, tolerance, outer)
-        lower, upper = max(lower, found[0]), min(upper, found[1])
-        less = halved(fewer) if found[2].endswith(BEYOND) else None
-        if less is None:
-            return upper if question.falls else lower
-        fewer = less
 
 
 def closed_form(question: Question, mu: float) -> Ends:
