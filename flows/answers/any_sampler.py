@@ -10,7 +10,7 @@ from flows.answers.explain import Explanation
 from flows.answers.loaders import UNKNOWN, loader
 from flows.answers.show import bracket_text, kind_of
 from flows.answers.sourced import Sourced
-from flows.printing import as_json, say
+from flows.printing import as_json, note, say
 from privcore import Bracket, DomainError, LimitError, PrivsweepError, Problem, Status
 
 OF_ONE = ("sampling_probability", "redraw", "largest_batch")
@@ -101,18 +101,25 @@ def _ends(row: SchemeRow) -> Bracket:
     return row.bracket
 
 
-def print_any(found: AnySampler, json: bool, explained: Callable[[Sourced], Explanation] | None) -> None:
+def print_any(
+    found: AnySampler,
+    json: bool,
+    explained: Callable[[Sourced], Explanation] | None,
+    notes: Sequence[str] = (),
+) -> None:
     """Print the bracket that holds for every sampler, the worst sampler, and the rows.
 
     Args:
         found: The rows.
         json: Whether to print JSON.
         explained: Function that explains an answer; None without explanations.
+        notes: As in `print_rows`.
     """
     bracket, worst = found.bracket, found.worst
     assert worst.problem is not None
     kind = kind_of(worst.problem, bracket)
     if json:
+        note(*notes)
         content = {
             "sampling": UNKNOWN,
             "lower": bracket.lower,
@@ -131,4 +138,4 @@ def print_any(found: AnySampler, json: bool, explained: Callable[[Sourced], Expl
     say(f"{bracket_text(worst.problem, bracket)} for every sampler below")
     say(f"worst      {loader(worst.sampling)}")
     say(f"kind       {kind}\n")
-    print_rows(found.rows, False, explained)
+    print_rows(found.rows, False, explained, notes)

@@ -17,7 +17,7 @@ from privcore.params import SIGMA
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseForAny(Noise):
-    """A noise multiplier that suffices for every sampler, and a smaller multiplier, too small for at least one.
+    """A noise multiplier that suffices for every sampler, and a smaller one, too small for some sampler.
 
     Attributes:
         samplers: The problems at the returned sigma, by sampler; `enough` is the bracket of the worst one.

@@ -100,11 +100,10 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
         if method or statement:
             raise DomainError(f"Expected no --method and no --statement with --sampling {UNKNOWN}.")
         asked, notes = candidates(given, examples=examples, batch_size=batch_size)
-        note(*notes)
         with reading(store, allow_degraded=allow_degraded) as opened:
             rows = answered_rows(asked, opened, stored_only=stored_only, limit_seconds=limit_seconds)
             reasons = (lambda answer: explained(answer, opened)) if explain else None
-            return print_any(any_sampler(rows), json, reasons)
+            return print_any(any_sampler(rows), json, reasons, notes)
     kind, fields = question(sampling, examples, batch_size, run=run, **given)
     problem = kind.asked(fields)
     methods, asides = named_methods(method), list[Aside]()
