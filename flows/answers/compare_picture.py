@@ -149,7 +149,16 @@ def _text(row: SchemeRow, dash: str) -> str:
     """Return the ends of a bracket, rounded outwards, or the reason why there is none."""
     if row.bracket is None:
         return {"not_applicable": "does not apply", "missing": "not stored"}.get(row.status, row.status)
-    lower, upper = row.bracket.lower, row.bracket.upper
+    return brief(row.bracket.lower, row.bracket.upper, dash)
+
+
+def brief(lower: float, upper: float, dash: str = "–") -> str:
+    """Return a bracket rounded outwards to a few digits, as its upper end alone if it is narrow.
+
+    Example:
+        >>> brief(10.3273, 10.3283), brief(5.62888, 5.6912)
+        ('10.33', '5.628 – 5.692')
+    """
     above = rounded_up(upper, DIGITS_OF_BOUNDS)
     if upper <= lower * (1 + ONE_NUMBER):
         return above

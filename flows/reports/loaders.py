@@ -14,9 +14,10 @@ from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.answers.compare import problems
+from flows.answers.compare_picture import brief
 from flows.answers.palette import DARK, LIGHT, NAMES
 from flows.answers.run_phases import adjacency_of
-from flows.printing import rounded_down, rounded_up, say
+from flows.printing import say
 from flows.reports.charts import svg
 from flows.reports.encodings import altair
 from storage import Store, open_store
@@ -51,8 +52,6 @@ WIDTH, STEP, BAR = 440, 38, 14
 """Pixels of the axis, of a row, and of the height of a bar."""
 NARROW = 4.0
 """Least pixels of a bar."""
-EQUAL = 2e-3
-"""Relative width up to which a bracket is printed as one number, its upper end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,24 +64,11 @@ class Bar:
     upper: float
 
     @property
-    def said(self) -> str:
-        """The bracket in three digits, rounded outwards."""
-        low, high = rounded_down(self.lower, 3), rounded_up(self.upper, 3)
-        if self.upper <= (1.0 + EQUAL) * self.lower:
-            return _padded(high)
-        return f"{_padded(low)} – {_padded(high)}"
-
-    @property
     def edges(self) -> tuple[float, float]:
         """Both ends of the bar, moved apart if it would be too narrow to see."""
         room = math.exp(0.5 * NARROW / WIDTH * math.log(MOST / LEAST))
         middle = math.sqrt(self.lower * self.upper)
         return min(self.lower, middle / room), max(self.upper, middle * room)
-
-
-def _padded(number: str) -> str:
-    """Return a number with zeros up to its third digit."""
-    return f"{float(number):#.3g}".removesuffix(".")
 
 
 def bars(store: Store) -> list[Bar]:
@@ -121,7 +107,7 @@ def picture(shown: list[Bar], ground: str) -> bytes:
             "row": k,
             "name": NAMES[bar.sampling],
             "code": CODE[bar.sampling],
-            "said": bar.said,
+            "said": brief(bar.lower, bar.upper),
             "low": bar.edges[0],
             "high": bar.edges[1],
             "color": colors[bar.sampling],

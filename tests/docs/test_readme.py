@@ -1,12 +1,16 @@
 """The README shows the output of its commands, is short, and has the figures of the pages that it names."""
 
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 from flows.cli.app import run
-from tests.docs.pages import blocks, play, steps
+from storage.shipped import VARIABLE
+from tests.docs.pages import matches, play, steps
+from tests.terminal import program
 
 LINES = 150
 NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
@@ -25,10 +29,23 @@ def test_the_readme_shows_what_its_commands_print(repository: Path, tmp_path: Pa
     assert not wrong, "\n".join(f"$ {step.command}\n{printed}" for step, printed in wrong)
 
 
+@pytest.mark.xdist_group("pages")
+def test_the_readme_shows_a_comparison_as_a_terminal_of_80_columns_does(
+    readme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    (content,) = re.findall(r"^```text\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    (step,) = steps(content, 1)
+    words = shlex.split(step.command)[1:]
+    with program([sys.executable, "-m", "flows.cli", *words], tmp_path) as (terminal, ending):
+        printed = terminal.read()
+        assert ending.code == 0
+    assert matches(printed, step.shown), printed
+
+
 def test_the_readme_is_short_and_asks_three_questions(readme: str) -> None:
     assert readme.count("\n") <= LINES
-    shown = [found for found in blocks(readme) if found[0] == "console"]
-    assert sum(len(list(steps(content, line))) for _, content, line in shown) == 3
+    assert len(re.findall(r"^```(?:console|text)\n\$ privsweep ", readme, re.MULTILINE)) == 3
 
 
 def test_a_picture_has_both_colour_schemes_and_is_small(readme: str, repository: Path) -> None:
