@@ -86,7 +86,8 @@ def test_an_estimate_that_was_asked_for_is_shown_and_marked(privsweep: Command) 
 
 
 def test_an_estimate_is_the_headline_where_nothing_is_proved(privsweep: Command) -> None:
-    assert privsweep("ask", "audit-best-guesses", "canaries=10", "mu=3", "delta=0") == 0
+    stated = ("family=approximate", "guessing=clearest")
+    assert privsweep("ask", "audit-best-guesses", "canaries=10", "mu=3", "delta=0", *stated) == 0
     assert "guesses is about 9, an estimate by auditing.best, not a bound" in privsweep.out
     assert "guesses in [" not in privsweep.out
 
