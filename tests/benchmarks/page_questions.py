@@ -16,7 +16,7 @@ from tests.benchmarks.measure import head, row, verdict
 from tests.flows.page.browser import call, chromium, visit, wait
 
 ASK = """
-    const [{ open }, { lookup, stated }, { narrow, TOLERANCE }, { compute }, { covers }, { ask }] =
+    const [{ open }, { lookup, stated }, { narrow, tolerance }, { compute }, { covers }, { ask }] =
         await Promise.all(["source.js", "lookup.js", "computed.js", "engine/client.js", "engine/questions.js",
                            "live.js"].map(load));
     const { catalogue, table } = await open();
@@ -33,12 +33,12 @@ ASK = """
             const stored = await table(problem);
             known = lookup(stored, question) ?? stated(stored, question)[0] ?? null;
         }
-        if (!narrow(known) && covers(problem, question)) {
-            known = await compute({ problem, fields: question, tolerance: TOLERANCE });
+        if (!narrow(known, problem) && covers(problem, question)) {
+            known = await compute({ problem, fields: question, tolerance: tolerance(problem) });
         }
         const seconds = (performance.now() - began) / 1000;
         const alone = ends(known);
-        if (!narrow(known)) {
+        if (!narrow(known, problem)) {
             const { lower, upper, status } = await ask(catalogue.live, { name: problem }, question);
             if (status === "ok") known = { lower: decoded(lower), upper: decoded(upper) };
         }

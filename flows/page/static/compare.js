@@ -1,7 +1,7 @@
 // The compared schemes at one sigma, delta and number of steps, as in the macro `compare` of a store.
 
 import { bracket, importedIn } from "./answer.js";
-import { TOLERANCE, contradicts, narrow, reported } from "./computed.js";
+import { contradicts, narrow, reported, tolerance } from "./computed.js";
 import { at, fill, grid, html } from "./dom.js";
 import { compute, stop } from "./engine/client.js";
 import { PROBLEMS, covers } from "./engine/questions.js";
@@ -88,7 +88,7 @@ export function showCompared(rows, ...line) {
  * @param current Whether the question is still the one in the form.
  */
 export async function complete(rows, headline, current) {
-  const open = rows.filter(({ scheme, fields, found }) => !narrow(found) && covers(scheme.problem, fields));
+  const open = rows.filter(({ scheme, fields, found }) => !narrow(found, scheme.problem) && covers(scheme.problem, fields));
   if (!open.length) return;
   const { tight, stopped } = await headline;
   if (!current()) return;
@@ -113,7 +113,7 @@ async function run(rows, open, current) {
     showCompared(rows, `Computing ${row.scheme.title} in this browser `, bar, " ", button);
     bar.setAttribute("value", 0);
     try {
-      const asked = { problem: row.scheme.problem, fields: row.fields, tolerance: TOLERANCE };
+      const asked = { problem: row.scheme.problem, fields: row.fields, tolerance: tolerance(row.scheme.problem) };
       row.computed = await compute(asked, ({ done, of }) => bar.setAttribute("value", done / of));
     } catch (error) {
       if (!current()) return;

@@ -8,13 +8,13 @@ import { roundedDown, roundedUp } from "./numbers.js";
 
 const PAUSE = 300; // milliseconds after the last change of the question
 
-/** The relative width of a computed bracket. */
-export const TOLERANCE = 0.01;
+/** The relative width of a computed bracket; a delta is several times as sensitive as an epsilon. */
+export const tolerance = (name) => (name.endsWith("-delta") ? 0.01 : 0.001);
 
 let [timer, number] = [0, 0];
 
 /** Whether a stored bracket is as narrow as a computed one. */
-export const narrow = (found) => found !== null && found.lower > 0 && found.upper <= found.lower * (1 + TOLERANCE);
+export const narrow = (found, name) => found !== null && found.lower > 0 && found.upper <= found.lower * (1 + tolerance(name));
 
 /** Whether a stored and a computed bracket do not intersect, so that one of them is wrong. */
 export const contradicts = (found, tight) => found !== null && (tight.lower > found.upper || found.lower > tight.upper);
@@ -46,7 +46,7 @@ export function tighten(problem, question, found, shown) {
   const nothing = Promise.resolve({ tight: null, stopped: false });
   if (!PROBLEMS.includes(problem.name)) return nothing;
   const start = () => run(problem, question, found, shown);
-  if (!narrow(found)) {
+  if (!narrow(found, problem.name)) {
     return new Promise((settle) => {
       timer = window.setTimeout(() => settle(start()), PAUSE);
     });
@@ -64,7 +64,7 @@ async function run(problem, question, found, shown) {
   button.addEventListener("click", () => stop());
   fill("engine", html("p", { class: "progress" }, "Computing in this browser ", bar, " ", button));
   try {
-    const asked = { problem: problem.name, fields: question, tolerance: TOLERANCE };
+    const asked = { problem: problem.name, fields: question, tolerance: tolerance(problem.name) };
     const tight = await compute(asked, ({ done, of }) => bar.setAttribute("value", done / of));
     if (mine === number) {
       showTight(problem, found, tight);

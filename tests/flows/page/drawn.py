@@ -87,7 +87,7 @@ def _question(rng: random.Random) -> tuple[str, dict[str, Any]]:
 
 
 def bracket(problem: Problem) -> tuple[float, float]:
-    """Return the bracket of a problem by its certified method, at the tolerance of 1 %."""
+    """Return the bracket of a problem by its certified method, at the default tolerance."""
     answer = find(METHODS[problem.name.rpartition("-")[0]])().answer(problem, seed=0)
     return answer.lower, answer.upper
 

@@ -54,6 +54,19 @@ def test_brackets_of_both_programs_intersect(at_page: webdriver.Chrome, seed: in
     assert complaints(at_page) == []
 
 
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("seed", range(4))
+def test_an_upper_end_of_the_page_is_that_of_every_other_door_within_a_fifth_of_a_percent(
+    at_page: webdriver.Chrome, seed: int
+) -> None:
+    questions = [one for one in asked(seed + 50, 12) if one.problem.asks == "epsilon" and one.lower > 1e-6]
+    narrow = [one for one in questions if width(one.lower, one.upper) <= 1e-3]
+    found = computed(at_page, [{**one.content, "tolerance": 0.001} for one in narrow])
+    assert len(narrow) >= 5
+    for one, (lower, upper, detail, _) in zip(narrow, found, strict=True):
+        assert upper == pytest.approx(one.upper, rel=2e-3), (one, lower, upper, detail)
+
+
 def test_a_noise_multiplier_suffices_and_a_smaller_one_does_not(at_page: webdriver.Chrome) -> None:
     for problem, fields, target in (
         ("allocation-epsilon", {"steps": 1000, "delta": 1e-10}, 1.0),

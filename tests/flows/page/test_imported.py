@@ -14,7 +14,7 @@ from tests.storage.made_up import claimed, epsilon, imported, put, put_each, row
 
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("page")]
 
-NARROW = Answer.enclosure(4.37, 4.38)
+NARROW = Answer.enclosure(4.377, 4.378)
 """As narrow as a computed bracket, so the page shows it and computes none."""
 DELTA = "#problem=unamplified-epsilon&delta=1e-5"
 
