@@ -22,7 +22,7 @@ from flows.terminal.window import Finished, escaped, painted, width_of
 DIGITS = 6
 """Significant digits of a printed end; JSON always has all of them."""
 
-_TABLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+_TABLE = "color:inherit;border-collapse:collapse;font-variant-numeric:tabular-nums"
 _CAPTION = "caption-side:top;text-align:left;font-weight:600;padding:0.3em 0;color:inherit"
 _HEAD = "padding:0.25em 0.8em;border-bottom:1px solid #808080"
 _CELL = "padding:0.25em 0.8em;border-bottom:1px solid #80808040"

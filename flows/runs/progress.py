@@ -5,11 +5,11 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Self
 
-from flows.printing import say
+from flows.printing import marked, say
 from flows.runs.notebook import NotebookBar, in_notebook
 from flows.runs.pace import Pace
 from flows.terminal.lines import BottomLines
-from flows.terminal.window import Piece, moves_cursor, painted, shows
+from flows.terminal.window import Piece, moves_cursor, shows
 
 if TYPE_CHECKING:
     from flows.runs.plan import Plan
@@ -72,7 +72,7 @@ class Progress:
         if in_notebook():
             self._notebook = NotebookBar(heading, plan.new)
         elif moves_cursor(sys.stderr):
-            say(painted([("  ", ""), *self._bar.heading()], sys.stderr), file=sys.stderr, flush=True)
+            marked(*self._bar.heading(), style="bold", file=sys.stderr)
             self._region = BottomLines(self._bar.lines).__enter__()
         else:
             self._say(heading)
@@ -121,15 +121,15 @@ class ProgressBar:
     def _left(self) -> int:
         return self._plan.new - self.pace.points if self._plan else 0
 
-    def heading(self) -> list[Piece]:
-        """Return the size of the run in words."""
+    def heading(self) -> tuple[str, str]:
+        """Return the number of points, and the rest of the size of the run in words."""
         plan = self._plan
         assert plan is not None
         of = f" of {plan.total}" if plan.new != plan.total else ""
         several = counted(len({method for _, method in plan.batches.of_groups}), "method")
         work = duration(plan.cpu_seconds / plan.workers)
         after = f", {several}, at most about {work} on {counted(plan.workers, 'core')}"
-        return [(f"{plan.new}{of} points", "bold"), (after, "")]
+        return f"  {plan.new}{of} points", after
 
     def lines(self, width: int) -> list[list[Piece]]:
         """Return the bar, and the methods below it.

@@ -60,7 +60,7 @@ class BottomLines:
         with self._lock:
             if self._over.is_set() or not self._in_front():
                 return
-            width = (width_of(self._stream) or 80) - 1  # a full row would leave the cursor at its end
+            width = (width_of(self._stream) or 80) - len("^C") - 1  # keys are echoed behind the lines
             lines = [list(_cut(line, width)) for line in self._lines(width)]
             text = "\n".join(painted(line, self._stream) for line in lines)
             self._write(self._erasing() + text)

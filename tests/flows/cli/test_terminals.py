@@ -179,3 +179,13 @@ def test_every_help_leaves_a_clean_screen(words: str, forks: Forks, tmp_path: Pa
         code, screen = forks.run([*words.split(), "--help"], tmp_path, columns=columns, **environment)
         assert code == DONE
         check(screen, environment)
+
+
+@pytest.mark.sampled(200)
+def test_a_comparison_has_colours_where_they_are_wanted(forks: Forks, tmp_path: Path) -> None:
+    for name, (columns, environment) in WINDOWS.items():
+        code, screen = forks.run(["compare", *RUN.split()], tmp_path, columns=columns, **environment)
+        assert code == DONE
+        assert screen.coloured == (name in {WIDE, "80 columns"})
+        assert len(screen.text.splitlines()) <= 14
+        assert bool(screen.styles) == (name != "dumb"), "bold names and dim notes need no colour"

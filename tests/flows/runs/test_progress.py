@@ -55,14 +55,19 @@ def test_a_run_on_a_terminal_stores_every_point(tmp_path: Path, engine: str) -> 
     assert not terminal.screen.too_wide
 
 
-def test_ctrl_c_in_the_middle_of_a_run_leaves_a_clean_screen_and_the_points(tmp_path: Path) -> None:
+@pytest.mark.parametrize("columns", [24, 80])
+def test_ctrl_c_in_the_middle_of_a_run_leaves_a_clean_screen_and_the_points(
+    columns: int, tmp_path: Path
+) -> None:
+    """In a narrow window, the key is shown behind lines that are cut at its edge."""
     (tmp_path / "slow.toml").write_text(SLOW)
-    with program([*RUN, "slow.toml", "--engine", "serial"], tmp_path) as (terminal, ending):
-        terminal.read(" left")
+    command = [*RUN, "slow.toml", "--engine", "serial"]
+    with program(command, tmp_path, columns=columns) as (terminal, ending):
+        terminal.read("poisson.pld")
         terminal.type(b"\x03")
         text = terminal.read()
         assert ending.code == ExitCode.INTERRUPTED, text
-    assert "the same command" in text
+    assert "the same command" in " ".join(text.split())
     assert "Traceback" not in text
     assert not bars(terminal)
     assert terminal.screen.column == 0
