@@ -135,7 +135,8 @@ def noise(  # noqa: PLR0913  the parameters of a training run
         limit_seconds: Time after which methods are not started, in seconds.
 
     Returns:
-        `sigma` is proved to suffice, and `short_sigma` is proved not to suffice.
+        `sigma` is proved to suffice, and `short_sigma` is proved not to suffice. If the sampler is `unknown`,
+        this holds for every sampler of `privsweep.compare` together, and `worst` names the worst one.
 
     Raises:
         DomainError: A parameter is missing, outside its domain, or contradicts another one.

