@@ -26,7 +26,7 @@ def show_audit(content: Mapping[str, Any]) -> None:
     if "claim" in content:
         claim = content["claim"]
         bounds = ", ".join(f"{rounded_up(p)} by {name}" for name, p in claim["p_value"].items())
-        verdict = "refuted" if claim["refuted"] else "not refuted"
+        verdict = "refuted" if claim["refuted"] else "not refuted, which does not confirm it"
         say(f"claim epsilon = {exactly(claim['epsilon'])}: {verdict}; p-value at most {bounds}")
     if "null_check" in content:
         check = content["null_check"]

@@ -118,7 +118,7 @@ def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str
         assert line.startswith(f"auditing.{name}")
         assert line.endswith("model-based: only if the mechanism behaves like Gaussian noise")
     assert lines[10].startswith("refuted mu of Gaussian differential privacy: ")
-    assert lines[11].startswith("claim epsilon = 9: not refuted; p-value at most 1 by ")
+    assert lines[11].startswith("claim epsilon = 9: not refuted, which does not confirm it; p-value ")
     assert " of 20 audits with shuffled inclusion bits refute some epsilon > 0" in lines[12]
 
 
