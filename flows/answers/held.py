@@ -111,7 +111,7 @@ def _is_worth(store: Store, problem: Problem, found: Found, *, any_width: bool) 
 
 
 def _is_best(store: Store, problem: Problem, found: Found, *, any_width: bool) -> bool:
-    """Return whether a stored bracket answers before that of another store; the arguments are as in `held`."""
+    """Return whether a stored bracket answers before that of another store; arguments are as in `held`."""
     if any_width and is_tight(found, TIGHT):
         return True
     if not (found.exact and found.lower_method and found.upper_method):
