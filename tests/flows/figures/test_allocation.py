@@ -305,6 +305,7 @@ def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "store"
+    open_store(store, create=True).close()
     assert report("--store", store, "--out", tmp_path / "out", "--figure", 3) == 3
     out, err = capsys.readouterr()
     assert out == ""
@@ -312,7 +313,7 @@ def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
         f"privsweep: Figure 3 is not drawn: nothing of it is stored in {store}; "
         f"`privsweep run figure3 --store {store}` computes it.\n"
     )
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [store]
 
 
 def test_what_is_stored_is_drawn_and_the_rest_is_counted(

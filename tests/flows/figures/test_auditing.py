@@ -23,6 +23,7 @@ from flows.figures.panels import Look, Panel, Trace
 from flows.spec.grid import expand
 from flows.spec.sweep import load, parse
 from privcore import Answer, Direction, Point, evaluate
+from storage import open_store
 from tests.flows.support.figures import (
     Pictures,
     check_legends,
@@ -274,6 +275,7 @@ def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
     figure: Figure, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "store"
+    open_store(store, create=True).close()
     assert report("--store", store, "--out", tmp_path / "out", "--figure", figure.name) == 3
     out, err = capsys.readouterr()
     (sweep,) = figure.sweeps
@@ -282,7 +284,7 @@ def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
         "",
         f"privsweep: {nothing}; `privsweep run {sweep} --store {store}` computes it.\n",
     )
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [store]
 
 
 @pytest.mark.thorough

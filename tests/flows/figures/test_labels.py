@@ -22,6 +22,7 @@ from flows.figures.stored import Stored
 from flows.spec.grid import expand
 from flows.spec.sweep import load, parse
 from privcore import Answer, Point, Status, evaluate
+from storage import open_store
 from tests.flows.support.figures import (
     Pictures,
     axes_of,
@@ -338,17 +339,21 @@ def test_a_figure_that_is_not_stored_names_the_commands_that_compute_it(
     figure: Figure, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "store"
+    open_store(store, create=True).close()
     assert report("--store", store, "--out", tmp_path / "out", "--figure", figure.name) == 3
     out, err = capsys.readouterr()
     runs = " and ".join(f"`privsweep run {sweep} --store {store}`" for sweep in figure.sweeps)
     verb = "computes" if len(figure.sweeps) == 1 else "compute"
     nothing = f"Figure {figure.name} is not drawn: nothing of it is stored in {store}"
     assert (out, err) == ("", f"privsweep: {nothing}; {runs} {verb} it.\n")
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [store]
 
 
-def test_posteriors_are_drawn_without_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert report("--store", tmp_path / "store", "--out", tmp_path, "--figure", "labels4") == 0
+def test_posteriors_are_drawn_without_a_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert report("--out", tmp_path, "--figure", "labels4") == 0
     assert capsys.readouterr() == (f"{tmp_path / 'labels4.png'}\n", "")
     assert not (tmp_path / "store").exists()
 

@@ -6,6 +6,7 @@ import pytest
 
 from flows.cli.app import COMMANDS, run
 from flows.figures.papers import PAPERS
+from storage import open_store
 
 OLD_NAMES = [words.removeprefix("report ") for words, (_, sentence) in COMMANDS.items() if not sentence]
 
@@ -21,6 +22,7 @@ def test_no_two_figures_of_all_papers_share_a_file() -> None:
 def test_a_paper_and_its_old_command_say_the_same(
     alias: str, paper: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    open_store(tmp_path / "store", create=True).close()
     options = ["--store", str(tmp_path / "store"), "--figure", PAPERS[paper][-1].name, "--json"]
     outputs = []
     for command in (["figures", paper], [alias]):
