@@ -29,7 +29,7 @@ _PIECES = re.compile(
 
 
 class Screen:
-    """The lines that a person sees, who has scrolled back: what a program wrote, played on a terminal.
+    """The screen of a terminal on which the output of a program is played; nothing scrolls away.
 
     Attributes:
         columns: Width of the window.
@@ -99,7 +99,7 @@ class Screen:
                 del self.lines[self.row + 1 :]
             case (("h" | "l"), "?25"):
                 self.cursor = letter == "h"
-            case (("h" | "l"), "?2004"):  # a shell asks for marks around pasted text
+            case (("h" | "l"), "?2004"):  # marks around pasted text, for a shell
                 pass
             case _:
                 raise ValueError(f"unknown control sequence: {parameters!r} {letter}")
@@ -163,14 +163,14 @@ class Terminal:
         return self.screen.text
 
     def read_for(self, seconds: float) -> None:
-        """Read what is written within some seconds."""
+        """Read the output of some seconds."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if select.select([self.descriptor], [], [], left)[0]:
                 self._play(os.read(self.descriptor, 65536))
 
     def _play(self, block: bytes) -> None:
-        """Play what has arrived, except a character or a sequence that is cut short."""
+        """Play a block of output; a character or a sequence that is cut short waits for the next block."""
         data = self._rest + block
         cut = re.search(rb"\x1b(\[[?0-9;]*)?$|[\xc0-\xff][\x80-\xbf]*$", data)
         whole = data
@@ -186,7 +186,7 @@ class Terminal:
         os.write(self.descriptor, keys)
 
     def resize(self, columns: int) -> None:
-        """Change the width of the window, of which the program hears by SIGWINCH."""
+        """Change the width of the window, which sends SIGWINCH to the program."""
         set_size(self.descriptor, columns)
         self.screen.resize(columns)
 
@@ -233,14 +233,14 @@ class Ending:
         return self._code
 
     def kill(self) -> None:
-        """Kill the program and what it started in this window, unless it has ended."""
+        """Kill the program and its children in this window, unless it has ended."""
         if self._code is None:
             os.killpg(self.process, 9)
             assert self.code
 
 
 def cleaned() -> dict[str, str]:
-    """The environment, without what would decide about widths and colours."""
+    """The environment without the variables about widths and colours."""
     decisive = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "COLORTERM", "TERM", "PS1"}
     return {name: value for name, value in os.environ.items() if name not in decisive}
 

@@ -11,7 +11,7 @@ from flows.terminal.lines import BottomLines
 from flows.terminal.window import Piece, moves_cursor
 
 PATIENCE = 0.3
-"""Seconds of waiting after which a person wants to know for what."""
+"""Seconds of waiting before the activity is shown."""
 
 COMPILING = "privsweep: compiling for this processor (some seconds, once after an installation)"
 

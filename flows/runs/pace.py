@@ -24,7 +24,7 @@ LATE = 1.25
 
 
 class Pace:
-    r"""Progress of a run, whose remaining work is weighted by what its methods took so far.
+    r"""Progress of a run, with the remaining work weighted by the measured costs of its methods.
 
     Estimates are on the safe side, by factors from 1 to 1000 that are similar for the points of a method. A
     batch of n points with the estimate e is expected to take $d = r_m e + 0.03 + 0.00019 n$ seconds, where
@@ -121,7 +121,7 @@ class Pace:
             name, points, estimate = self._of(number)
             expected = ratios[name] * estimate + PER_BATCH + PER_POINT * points
             elapsed = now - began
-            if elapsed > expected:  # it takes longer, and nobody knows how long
+            if elapsed > expected:  # it takes longer than expected
                 work += LATE * elapsed - expected
                 expected = LATE * elapsed
             longest = max(longest, expected - elapsed)

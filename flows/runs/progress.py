@@ -159,7 +159,7 @@ class ProgressBar:
 
 
 def bar(share: float, length: int) -> list[Piece]:
-    """Return a bar of a number of characters, of which a share is full.
+    """Return a bar whose first part is full.
 
     Example:
         >>> "".join(text for text, _ in bar(0.5, 4))

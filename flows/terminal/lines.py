@@ -20,8 +20,8 @@ PAUSED = 1.0
 class BottomLines:
     """Lines at the end of a terminal that are replaced in place until the block ends, which removes them.
 
-    The cursor is never hidden, so that nothing has to be restored after a crash or in a stopped job. Nothing
-    is drawn while the job is in the background.
+    The cursor is never hidden, so that a crash or a stopped job leaves nothing to restore. Nothing is drawn
+    while the job is in the background.
 
     Args:
         lines: Returns the lines for a number of columns; called in a thread of its own.

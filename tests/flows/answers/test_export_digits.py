@@ -25,7 +25,7 @@ def test_tables_for_readers_round_ends_outwards_to_four_digits(form: str) -> Non
     text = FORMATS[form](TABLE).decode()
     assert " 0.8783 " in text
     assert " 0.8848 " in text
-    assert f" {SIGMA!r} " in text or f"\n{SIGMA!r} " in text, "a parameter is no end"
+    assert f" {SIGMA!r} " in text or f"\n{SIGMA!r} " in text, "a parameter is not an end"
     assert " 234567 " in text, "nor is a count"
     assert " inf " in text
     assert repr(LOWER) not in text

@@ -1,4 +1,4 @@
-"""Every command on a terminal, as a person sees it: narrow, wide, without colour, and on a dumb terminal."""
+"""Every command on a terminal: narrow, wide, without colour, and on a dumb terminal."""
 
 import shlex
 import shutil
@@ -122,12 +122,12 @@ def narrow(words: str) -> list[tuple[int, dict[str, str]]]:
 
 
 def check(screen: Screen, environment: dict[str, str], *, data: bool = False) -> None:
-    """Check what can be seen after any command."""
+    """Check the screen after any command."""
     assert "Traceback" not in screen.text
     assert "Warning" not in screen.text
     assert screen.cursor, "the cursor is hidden"
     assert screen.column == 0, f"a line is not finished: {screen.lines[screen.row]!r}"
-    assert not screen.coloured or not environment, "a terminal that wants none got colours"
+    assert not screen.coloured or not environment, "a terminal without colours got some"
     assert not screen.styles or "TERM" not in environment, "a dumb terminal got control sequences"
     assert data or all(is_word(row) for row in screen.too_wide), screen.too_wide
 

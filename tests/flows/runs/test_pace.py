@@ -1,4 +1,4 @@
-"""The time left of a run, replayed from the batches of real sweeps: their estimates, and what they took."""
+"""The time left of a run, replayed from the estimated and measured seconds of real sweeps."""
 
 import heapq
 import json
