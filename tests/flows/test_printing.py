@@ -4,6 +4,7 @@ import io
 import json
 import math
 import random
+import re
 import struct
 import sys
 from decimal import Decimal
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.printing import as_csv, as_json, exactly, listed, rounded_down, rounded_up, show
+from flows.printing import as_csv, as_json, exactly, listed, marked, rounded_down, rounded_up, show
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -135,3 +136,21 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
 def test_names_of_columns_do_not_move_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     show(["\x1b[2Jsigma"], [["1"]])
     assert capsys.readouterr().out.splitlines()[0].strip() == "[2Jsigma"
+
+
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+def test_foreign_text_cannot_control_a_terminal_with_colours(
+    term: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Window(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    marked("na\x1b[2Jme ", "te\x1b[31mxt\r", style="bold red", file=(window := Window()))
+    text = window.getvalue()
+    assert "na\\x1b[2Jme" in text
+    assert "te\\x1b[31mxt\\r" in text
+    styles = re.findall(r"\x1b\[([0-9;]*)m", text)
+    assert text.count("\x1b") == len(styles) == (0 if term == "dumb" else 2)
