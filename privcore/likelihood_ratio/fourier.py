@@ -7,7 +7,9 @@ spacing, and does not depend on the number of combinations as in `grid`.
 
 The profile is $\sum_J p^{*n}_J (1 - e^{\varepsilon - \ell_J})_+$ with the masses p of P (remove), or those of
 Q with reversed losses (add). They are tilted by $e^{\tau \ell} / M$, which puts the bulk of the sum near
-epsilon, so errors of a transform are small relative to delta. All errors are added (docs/certified.md).
+epsilon, so errors of a transform are small relative to delta. All errors are added.
+
+One file, since window, tilt and errors of the transform are chosen together.
 """
 
 import math
@@ -19,7 +21,7 @@ import scipy
 from numpy.typing import NDArray
 
 from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.lattice import LARGEST_LOSS, Step, step_on_lattice
+from privcore.likelihood_ratio.lattice import LARGEST_LOSS, LatticeStep, step_on_lattice
 from privcore.likelihood_ratio.profile import DIRECTIONS, LARGEST_EPSILON, Direction
 from privcore.method import Cost
 from privcore.numerics.rounding import FOURIER, SUMMED, UNIT
@@ -101,10 +103,10 @@ def _epsilon(s: float, rate: float, times: int, delta: float, direction: Directi
     step = step_on_lattice(s, rate, end, direction, spacing=spacing, most=MOST)
     if step is None:
         return epsilon
-    return min(epsilon, _Sums.of(step, times, tau, (low, high), theta).epsilon(delta))
+    return min(epsilon, _Tail.of(step, times, tau, (low, high), theta).epsilon(delta))
 
 
-def _chernoff(step: Step, times: int, delta: float) -> tuple[float, float]:
+def _chernoff(step: LatticeStep, times: int, delta: float) -> tuple[float, float]:
     r"""Return the least bound of epsilon by moments, and its order tau.
 
     $\delta(\varepsilon) \le e^{-\tau \varepsilon} M^n \sup_u e^{-\tau u} (1 - e^{-u})$ for every $\tau > 0$.
@@ -129,7 +131,7 @@ def _log_peak(tau: float) -> float:
     return tau * math.log(tau) - (tau + 1.0) * math.log1p(tau)
 
 
-def _window(step: Step, times: int, tau: float) -> tuple[float, float, float]:
+def _window(step: LatticeStep, times: int, tau: float) -> tuple[float, float, float]:
     """Return an interval that has nearly all of the tilted sum, and the order that bounds the mass above."""
     tilted = step.tilted(tau)[1]
     mean = float(np.sum(tilted * step.loss))
@@ -149,7 +151,7 @@ def _window(step: Step, times: int, tau: float) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _Tail:
     """The tail of the composed profile.
 
     Attributes:
@@ -162,7 +164,7 @@ class _Sums:
         outside: Bound of the tilted mass above the window.
     """
 
-    step: Step
+    step: LatticeStep
     times: int
     tau: float
     log_moment: float
@@ -171,7 +173,9 @@ class _Sums:
     outside: float
 
     @classmethod
-    def of(cls, step: Step, times: int, tau: float, window: tuple[float, float], theta: float) -> "_Sums":
+    def of(
+        cls, step: LatticeStep, times: int, tau: float, window: tuple[float, float], theta: float
+    ) -> "_Tail":
         """Return the sums in a window, from the n-th power of a transform.
 
         Sums outside of the window are counted inside, at multiples of its length, which only adds mass.

@@ -23,7 +23,7 @@ QUADRATURE = 2e-12
 
 
 @dataclass(frozen=True)
-class Step:
+class LatticeStep:
     """One step on a lattice of losses.
 
     Attributes:
@@ -69,7 +69,7 @@ def step_on_lattice(
     points: int = 0,
     spacing: float = 0.0,
     most: int,
-) -> Step | None:
+) -> LatticeStep | None:
     r"""Return a step on a lattice, or None if it has too many points or losses beyond the range of doubles.
 
     The ratio $X = 1 - q + q Y$ is spread to the ends of its cell, and the mean of a cell is kept. The value
@@ -113,8 +113,8 @@ def step_on_lattice(
     if direction == "remove":
         beyond = float(scipy.special.ndtr(s - cut[-1])) * (1.0 + SUMMED)
         p: Array = q * np.exp(loss)
-        return Step(loss, -below, spacing, p, beyond, mass_error, value_error)
-    return Step(-loss[::-1], below + 1 - count, spacing, q[::-1].copy(), 0.0, mass_error, value_error)
+        return LatticeStep(loss, -below, spacing, p, beyond, mass_error, value_error)
+    return LatticeStep(-loss[::-1], below + 1 - count, spacing, q[::-1].copy(), 0.0, mass_error, value_error)
 
 
 def _cells(s: float, y: Array, cut: Array) -> tuple[Array, Array, float]:
