@@ -162,7 +162,7 @@ def test_every_key_has_a_description_and_defaults_are_those_of_the_code() -> Non
     assert keys["limits"]["properties"]["point_seconds"]["default"] == 300
     assert parts["field.epochs"]["default"] == 1
     assert "Domain: {1, ..., 1000000}, unit epochs." in parts["field.epochs"]["description"]
-    assert parts["options.allocation.certified"]["properties"]["tolerance"]["default"] == 0.01
+    assert parts["options.allocation.certified"]["properties"]["tolerance"]["default"] == 0.001
     for kind in PROBLEMS:
         mine = parts[f"problem.{kind.name}"]["properties"]
         assert set(mine["product"]["properties"]) == set(fields_of(kind))

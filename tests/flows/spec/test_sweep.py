@@ -103,12 +103,12 @@ def test_knobs_of_a_method_are_read(tmp_path: Path) -> None:
     name = "knobs"
     [[grid]]
     problem = "allocation-epsilon"
-    methods = ["allocation.certified", {name = "allocation.certified", tolerance = 0.001}]
+    methods = ["allocation.certified", {name = "allocation.certified", tolerance = 0.01}]
     product = {sigma = 1, steps = 10, delta = 1e-5}
     """
     (tmp_path / "knobs.toml").write_text(text)
     methods = load(tmp_path / "knobs.toml").grids[0].methods
-    assert [method.identity() for method in methods] == [{}, {"tolerance": 0.001}]
+    assert [method.identity() for method in methods] == [{}, {"tolerance": 0.01}]
 
 
 def line(old: str, new: str) -> Callable[[str], str]:
