@@ -26,7 +26,7 @@ from privcore.likelihood_ratio.profile import DIRECTIONS, LARGEST_EPSILON, Direc
 from privcore.method import Cost
 from privcore.numerics.rounding import FOURIER, SUMMED, UNIT
 
-SPACING = 7e-5
+SPACING = 5e-5
 """Distance of two losses, in nats, unless the window would have too many or too few points."""
 COARSE = 2000
 """Number of points of the lattice that shows the extent of the losses."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tests.benchmarks import poisson_drawn
 from tests.benchmarks.enclosures import WIDTH, Scores, median, ours_at, theirs_at
 from tests.benchmarks.measure import head, row, verdict
 from tests.benchmarks.peer import Peer
@@ -13,7 +14,9 @@ FINE, USUAL, RENYI, PRV = "PLD 1e-5", "PLD 1e-4", "RDP", "prv-accountant"
 
 
 def table() -> Iterator[str]:
-    """Yield a row for each point, then the results over all points, compared with the target."""
+    """Yield drawn runs, then a row for each known point, and the results compared with the targets."""
+    yield from poisson_drawn.table()
+    yield ""
     peer = Peer("peer_poisson.py")
     problem, method = "poisson-epsilon", "poisson.certified"
     first = {"sigma": 1.0, "steps": 7, "delta": 1e-3, "sampling_probability": 0.1}
