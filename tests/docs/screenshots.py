@@ -19,9 +19,12 @@ PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 SCHEMES = ("light", "dark")
 RUN = "sigma=1.1&steps=235&sampling_probability=0.004266666666666667&epochs=10&delta=1e-5"
 SCREEN = {"width": 1200, "height": 1600, "deviceScaleFactor": 1, "mobile": True}  # mobile: without scrollbars
-QUALITY = 75
+QUALITY = 70
 """Quality of WebP, from 0 to 100: a picture has less than 100 kB."""
-END = "return document.querySelector('#curve').getBoundingClientRect().bottom"
+END = """
+    const bottoms = ["curve", "form"].map((id) => document.getElementById(id).getBoundingClientRect().bottom);
+    return Math.max(...bottoms);
+"""
 
 
 @contextmanager
