@@ -71,7 +71,7 @@ def _methods(given: Any, problem: type[Problem], reader: Reader) -> tuple[Method
     """Return the methods of a grid: names, or tables of a name with options."""
     if not isinstance(given, list) or not given:
         reader.refuse("methods", f"Expected a list of method names, got {shown(given)}.")
-    methods: list[Method] = []
+    methods, tables = list[Method](), list[dict[str, Any]]()
     for entry in given:
         table = entry if isinstance(entry, dict) else {"name": entry}
         kind = _named(table.get("name"), find, reader, "methods")
@@ -82,9 +82,11 @@ def _methods(given: Any, problem: type[Problem], reader: Reader) -> tuple[Method
             method = kind.from_knobs({key: value for key, value in table.items() if key != "name"})
         except PrivsweepError as error:
             reader.refuse("methods", str(error))
-        if method in methods:
+        if table in tables:
             reader.refuse("methods", f"Expected {kind.name} once with the same options, got it twice.")
-        methods.append(method)
+        tables.append(table)
+        if method not in methods:  # an option of an older file may be the default by now
+            methods.append(method)
     return tuple(methods)
 
 

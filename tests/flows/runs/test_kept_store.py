@@ -21,6 +21,7 @@ KEPT = Path(__file__).parents[2] / "storage" / "data" / "before-rooms"
 EVERY_PROBLEM = KEPT / "every-problem.toml"
 
 RAISED = {
+    "allocation.certified",
     "allocation.montecarlo",
     "auditing.approximate",
     "auditing.best",
@@ -33,6 +34,7 @@ RAISED = {
     "auditing.revealed",
     "auditing.runs",
     "auditing.trained",
+    "batches.certified",
     "bins.certified",
     "labels.bag",
     "labels.cells",
@@ -49,6 +51,7 @@ RAISED = {
     "membership.threshold",
     "poisson.certified",
     "runs.certified",
+    "truncated.certified",
     "runs.curves",
     "utility.simulation",
 }
