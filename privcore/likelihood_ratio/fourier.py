@@ -43,6 +43,9 @@ OUTSIDE = (14.0, 27.0)
 upper end, where they hardly matter."""
 NEGLIGIBLE = 45.0
 """Minus the logarithm of the size of a power of a transform that is dropped."""
+FARTHEST = 600.0
+"""Largest distance of epsilon from the start of the window, with minus the logarithm of the mass above it:
+further away, terms of the profile leave the range of doubles."""
 PRECISION = 1e-10
 """Relative precision of the search for epsilon."""
 
@@ -97,11 +100,13 @@ def _epsilon(s: float, rate: float, times: int, delta: float, direction: Directi
     if epsilon > LARGEST_EPSILON:
         return math.inf
     low, high, theta = _window(coarse, times, tau)
+    if not low < high:
+        return epsilon
     reach = float(coarse.loss[-1] - coarse.loss[0])
     fine = max(epsilon / RELATIVE, reach / LONG)
     spacing = max(min(SPACING, (high - low) / FEWEST, fine), 1.01 * (high - low) / MOST)
     step = step_on_lattice(s, rate, end, direction, spacing=spacing, most=MOST)
-    if step is None:
+    if step is None or (high - low) / step.spacing > MOST:  # its spacing may be smaller
         return epsilon
     return min(epsilon, _Tail.of(step, times, tau, (low, high), theta).epsilon(delta))
 
@@ -137,6 +142,8 @@ def _window(step: LatticeStep, times: int, tau: float) -> tuple[float, float, fl
     mean = float(np.sum(tilted * step.loss))
     centred = step.loss - mean
     deviation = math.sqrt(times * float(np.sum(tilted * centred * centred)))
+    if not deviation > 0.0:
+        return times * mean, times * mean, 1.0
     thetas = np.geomspace(0.5, 200.0, 24) / deviation
     used, found = tilted > 0.0, []
     for side, outside in zip((-1.0, 1.0), OUTSIDE, strict=True):
@@ -178,7 +185,8 @@ class _Tail:
     ) -> "_Tail":
         """Return the sums in a window, from the n-th power of a transform.
 
-        Sums outside of the window are counted inside, at multiples of its length, which only adds mass.
+        Sums outside of the window are counted inside, at multiples of its length. Those from below only add
+        mass, since epsilon is taken from the window alone; those above it are bounded by `outside`.
         """
         log_moment, tilted = step.tilted(tau)
         first, last = (math.floor(end / step.spacing) for end in window)
@@ -226,7 +234,7 @@ class _Tail:
         above = np.cumsum(weights[::-1])[::-1]
         # At a loss l, the profile is the integral of e^(l - u) above(u) over the losses u > l.
         scaled = np.exp(loss[start] - loss[start:-1]) * above[1:] * -math.expm1(-step.spacing)
-        at = np.cumsum(scaled[::-1])[::-1] * np.exp(loss[start:-1] - loss[start])
+        at = np.cumsum(scaled[::-1])[::-1] * np.exp(np.minimum(loss[start:-1] - loss[start], 700.0))
         peak = math.exp(_log_peak(tau))
         extra = np.exp(np.minimum(self.log_moment - tau * loss[start:-1], 300.0)) * peak * self.outside
         fits = at + extra <= target
@@ -235,6 +243,8 @@ class _Tail:
         # The profile falls: the first point that fits, and a chord of its logarithm in the cell before.
         place = int(np.argmax(fits))
         right = float(loss[start + place])
+        if right - loss[start] - math.log(max(float(above[place]), 1e-300)) > FARTHEST:
+            return math.inf
         left = right - step.spacing
         found = right
         if place > 0:

@@ -18,6 +18,13 @@ FEW_NODES = ((1e-3, 2), (0.15, 4))
 """Numbers of Gauss-Legendre nodes by the largest width x of a cell, in units of the length over which the
 integrand changes by a factor e. The remainder of a mass is at most 2.4e-4 x^4 and 5.6e-10 x^8, relatively,
 that of a moment x^3 / 540 and 9e-9 x^7: 2e-12 and 2e-14."""
+STEEPEST, MOST_PIECES = 8.0, 500
+"""Width of a piece of a wide cell with 12 nodes, in the same units, and largest number of pieces."""
+FARTHEST = 35.0
+"""Largest end of a lattice, in standard deviations of Q, if masses of P are those of Q times a ratio: at 37,
+densities leave the range of doubles, and masses of P would be lost."""
+VANISHED = 40.0
+"""Standard deviations beyond which a density is 0 in doubles."""
 QUADRATURE = 2e-12
 """Counted: relative error of a moment by quadrature."""
 
@@ -70,7 +77,7 @@ def step_on_lattice(
     spacing: float = 0.0,
     most: int,
 ) -> LatticeStep | None:
-    r"""Return a step on a lattice, or None if it has too many points or losses beyond the range of doubles.
+    r"""Return a step on a lattice, or None if it is too large, or leaves the range of doubles.
 
     The ratio $X = 1 - q + q Y$ is spread to the ends of its cell, and the mean of a cell is kept. The value
     1 - q is a point. The cells of Y have ends that are exact as doubles in standard deviations: their
@@ -97,6 +104,8 @@ def step_on_lattice(
         return None
     y = np.expm1(np.arange(1, count) * spacing) * ((1.0 - rate) / rate)
     cut = (np.log(y) + 0.5 * s * s) / s
+    if (direction == "remove" and cut[-1] > FARTHEST) or _pieces(s, np.diff(cut)) > MOST_PIECES:
+        return None
     mass, moment, error = _cells(s, y, cut)
     moved = np.minimum(moment / np.diff(y, prepend=0.0), mass[:-1])
     q = mass.copy()
@@ -109,12 +118,20 @@ def step_on_lattice(
     loss = np.arange(-below, count - below).astype(np.float64) * spacing
     farthest = max(abs(float(loss[0])), abs(float(loss[-1])))
     mass_error = 16.0 * UNIT * (64.0 + largest * largest + farthest) + worst * error
+    if mass_error > 1e-3:  # the bounds take errors for small
+        return None
     value_error = 16.0 * UNIT * (4.0 + s * largest + farthest)
     if direction == "remove":
         beyond = float(scipy.special.ndtr(s - cut[-1])) * (1.0 + SUMMED)
         p: Array = q * np.exp(loss)
         return LatticeStep(loss, -below, spacing, p, beyond, mass_error, value_error)
     return LatticeStep(-loss[::-1], below + 1 - count, spacing, q[::-1].copy(), 0.0, mass_error, value_error)
+
+
+def _pieces(s: float, width: Array) -> int:
+    """Return the number of pieces of the widest cell: none is longer than `LONGEST`, or too steep."""
+    widest = float(np.max(width))
+    return math.ceil(max(1.0, widest / LONGEST, widest * (VANISHED + s + 4.0) / STEEPEST))
 
 
 def _cells(s: float, y: Array, cut: Array) -> tuple[Array, Array, float]:
@@ -131,16 +148,17 @@ def _cells(s: float, y: Array, cut: Array) -> tuple[Array, Array, float]:
     width = np.diff(cut)
     largest = max(abs(float(cut[0])), abs(float(cut[-1])), 1.0) + s
     mass, moment = np.zeros(y.size + 1), np.zeros(y.size)
-    steepness, done = width * (largest + 4.0), np.zeros(width.size, dtype=bool)
+    steepness = width * (min(largest, VANISHED) + s + 4.0)
+    done = np.zeros(width.size, dtype=bool)
     rules = [(limit, *np.polynomial.legendre.leggauss(nodes)) for limit, nodes in FEW_NODES]
-    rules += [((largest + 4.0) * LONGEST, NODES, WEIGHTS), (math.inf, NODES, WEIGHTS)]
+    rules += [(STEEPEST, NODES, WEIGHTS), (math.inf, NODES, WEIGHTS)]
     for limit, nodes, weights in rules:
         chosen = np.flatnonzero((steepness <= limit) & ~done)
         if not chosen.size:
             continue
         done[chosen] = True
         left, wide = cut[chosen], width[chosen]
-        pieces = math.ceil(max(1.0, float(wide.max()) / LONGEST))
+        pieces = _pieces(s, wide) if limit > STEEPEST else 1
         for piece in range(pieces):
             for node, weight in zip(nodes, weights, strict=True):
                 u = ((piece + 0.5 + 0.5 * float(node)) / pieces) * wide

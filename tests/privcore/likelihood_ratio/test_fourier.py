@@ -5,12 +5,14 @@ import random
 from typing import Any
 
 import mpmath
+import numpy as np
 import pytest
 
 from privcore.allocation.comparisons import PoissonEpsilon
 from privcore.allocation.poisson_certified import PoissonCertified
 from privcore.answer import Answer
 from privcore.likelihood_ratio.fourier import SPACING, epsilon_by_sums
+from privcore.likelihood_ratio.lattice import _cells
 
 DIGITS = 40
 """Decimals of the exact profile of one step, far below the slack of the bounds."""
@@ -79,3 +81,48 @@ def test_runs_outside_of_the_range_have_no_upper_end() -> None:
     assert epsilon_by_sums(1.0, 0.5, 10**7, 1e-5, "remove") == math.inf
     assert epsilon_by_sums(100.0, 0.5, 10, 1e-5, "remove") == math.inf
     assert epsilon_by_sums(1.0, 1.0, 10, 1e-5, "remove") == math.inf
+
+
+@pytest.mark.parametrize(
+    ("s", "rate", "delta"),
+    [
+        (19.8, 0.999, 1.1e-100),
+        (19.8, 0.01, 1e-90),
+        (20.5, 0.5, 1e-77),
+        (18.0, 0.5, 1.1e-100),
+        (21.0, 0.5, 1e-70),
+    ],
+)
+def test_masses_that_doubles_lose_are_not_left_out_of_an_upper_end(
+    s: float, rate: float, delta: float
+) -> None:
+    """Masses of P were products of masses of Q, which are 0 in doubles, and ratios up to e^650."""
+    upper = epsilon_by_sums(s, rate, 1, delta, "add-remove")
+    with mpmath.workdps(400):
+        assert upper == math.inf or profile(s, rate, upper, "remove") <= delta
+    asked = PoissonEpsilon(sigma=1.0 / s, steps=1, sampling_probability=rate, delta=delta)
+    with mpmath.workdps(400):
+        assert profile(s, rate, answer(asked).upper, "remove") <= delta
+
+
+@pytest.mark.parametrize("left", [20.0, 30.0, 37.0])
+def test_wide_cells_far_out_are_integrated_to_the_counted_precision(left: float) -> None:
+    y = np.exp(0.5 * np.array([left, left + 0.9]) - 0.125)
+    cut = (np.log(y) + 0.125) / 0.5
+    mass, moment, error = _cells(0.5, y, cut)
+    with mpmath.workdps(400):
+        a, b, s = mpmath.mpf(float(cut[0])), mpmath.mpf(float(cut[1])), mpmath.mpf("0.5")
+        exact = mpmath.ncdf(-a) - mpmath.ncdf(-b)
+        raised = mpmath.e ** (s * s / 2 - s * a) * (mpmath.ncdf(s - a) - mpmath.ncdf(s - b))
+        assert abs(mass[1] / exact - 1) <= error
+        assert abs(moment[1] / (y[0] * (raised - exact)) - 1) <= error
+
+
+def test_extremes_warn_of_nothing_and_take_no_time() -> None:
+    for s, rate, times, adjacency in [
+        (15.0, 0.999, 1, "add"),
+        (1e-4, 0.5, 1000, "add-remove"),
+        (1e-6, 0.01, 10**6, "remove"),
+        (4.5, 1e-4, 10**5, "add-remove"),
+    ]:
+        assert epsilon_by_sums(s, rate, times, 1e-5, adjacency) > 0.0
