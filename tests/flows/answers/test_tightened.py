@@ -74,12 +74,15 @@ def test_a_tight_answer_computes_nothing(privsweep: Command, wide: Path) -> None
     assert "wider" not in privsweep.out
 
 
-def test_without_a_stored_answer_the_computed_one_is_printed(privsweep: Command, tmp_path: Path) -> None:
-    words = ("lookup", *question(epsilon(sigma=2.0)), "--store", tmp_path / "none")
+def test_without_a_stored_answer_the_computed_one_is_printed(
+    privsweep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("lookup", *question(epsilon(sigma=2.0)))
     assert privsweep(*words) == 3
     assert privsweep(*words, "--compute", "--json") == 0
     assert privsweep.json["source"] == "computed"
-    assert not (tmp_path / "none").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_kept_bounds_answer_the_next_lookup(privsweep: Command, wide: Path) -> None:
