@@ -266,4 +266,4 @@ USED_SINCE = {
     "runs.curves": 2,
     "truncated.certified": 1,
 }
-"""Oldest versions whose answers are used, if not the newest: later versions are only narrower."""
+"""Oldest versions whose answers are used, if not the newest: later ones changed the width alone."""
