@@ -74,7 +74,7 @@ def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
     cluster: RayCluster, folder: Path, runs: Path, evaluations: Path, privsweep: Run
 ) -> None:
     spec, store = folder / "mixed.toml", runs / "mixed"
-    spec.write_text(SLOW.format(name="mixed", points=56) + REAL)  # slow: the first batch, of one point
+    spec.write_text(SLOW.format(name="mixed", points=156) + REAL)  # slow: the first batch, of one point
     cluster.wait_for_nodes(2)
     code, out, err = privsweep(
         "run",
@@ -91,10 +91,10 @@ def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
         "Ray cluster of 2 nodes: code was sent to the nodes; "
         "1 node shares the store, and the others send their parts here to be stored"
     ) in err.splitlines()
-    assert json.loads(out)["computed"] == 72
+    assert json.loads(out)["computed"] == 172
     assert len(set(evaluations.read_text().split())) == 2, "both nodes have worked"
     with open_store(store) as opened:
-        assert rows_and_points(opened) == (56, 56)
+        assert rows_and_points(opened) == (156, 156)
         assert opened.verify() == []
         assert answers(opened) == answers_of_the_serial_engine(folder / "serial")
         told = opened.sql("select distinct git_commit, git_dirty, versions from results")
