@@ -65,7 +65,7 @@ def test_answers_do_not_depend_on_the_number_of_workers_or_the_order(
     """T28: batches cut for 1, 2 and 16 workers, in shuffled order, through the guard of a real worker."""
     with faults.trial():
         batches = value_of(shuffled_sweep, root, workers, workers)
-        assert batches >= {1: 3, 2: 5, 16: 16}[workers]
+        assert batches >= {1: 3, 2: 4, 16: 12}[workers]
         faults.compare(root, answers[1])
         assert content(root) == answers[0]
 
