@@ -89,8 +89,9 @@ def test_a_column_of_categories_is_a_law_and_a_sample(
 
 
 def test_the_law_of_a_file_is_proved_for_its_values_alone_and_leads_to_the_sample(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     file = tmp_path / "drawn.csv"
     file.write_text("value\n" + "\n".join(str(k % 95) for k in range(100)) + "\n")
     words = ["membership", "--law", f"column({file},value)", "--records", "50"]
@@ -106,8 +107,7 @@ def test_the_law_of_a_file_is_proved_for_its_values_alone_and_leads_to_the_sampl
     assert "alone" not in capsys.readouterr().out.splitlines()[-1], "the guarantee alone gives the bracket"
     assert "do not exist" in row["assumed"]
     for command in (["ask"], ["ask", "--json"], ["lookup", "--compute"], ["lookup", "--compute", "--json"]):
-        store = ["--store", str(tmp_path / "store")] if command[0] == "lookup" else []
-        assert run([*command, "membership-advantage", f"law=column({file},value)", "records=50", *store]) == 0
+        assert run([*command, "membership-advantage", f"law=column({file},value)", "records=50"]) == 0
         assert "do not exist" in capsys.readouterr().out, command
 
 
