@@ -18,10 +18,10 @@ def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: p
 
 
 def test_every_command_with_methods_takes_their_options(privsweep: Command) -> None:
-    narrow = ("--method", "poisson.certified(tolerance=1e-3)")
+    narrow = ("--method", "poisson.certified(tolerance=1e-4)")
     assert privsweep("epsilon", *POISSON, *narrow, "--json") == 0
     epsilon = privsweep.json
-    assert epsilon["upper"] / epsilon["lower"] <= 1.001
+    assert epsilon["upper"] / epsilon["lower"] <= 1.0001
     assert privsweep("ask", "poisson-epsilon", *FIELDS, *narrow, "--json") == 0
     assert [privsweep.json[end] for end in ("lower", "upper")] == [epsilon["lower"], epsilon["upper"]]
     assert privsweep("noise", "--epsilon", 1, *NOISELESS, *narrow, "--json") == 0
@@ -30,7 +30,7 @@ def test_every_command_with_methods_takes_their_options(privsweep: Command) -> N
     assert privsweep.json["upper"] == found["upper"] <= 1.0
     assert found["gap"] < 0.002
     assert privsweep("plan", "poisson-epsilon", *FIELDS, *narrow) == 0
-    assert "poisson.certified(tolerance=0.001)" in privsweep.out
+    assert "poisson.certified(tolerance=0.0001)" in privsweep.out
     lines = Path("questions.jsonl")
     lines.write_text('{"problem": "unamplified-epsilon", "sigma": 1, "delta": 1e-5}\n')
     assert privsweep("ask", "--batch", lines, "--method", "unamplified.exact()") == 0
@@ -96,7 +96,7 @@ def test_an_estimate_is_computed_although_a_bound_is_tight(privsweep: Command) -
     both = ("--method", "poisson.pld", "--method", "poisson.certified")
     assert privsweep("epsilon", *POISSON, *both, "--json") == 0
     content = privsweep.json
-    assert content["lower"] <= content["estimates"]["poisson.pld"] <= content["upper"]
+    assert content["lower"] <= content["estimates"]["poisson.pld"] <= 1.0001 * content["upper"]
     assert content["kind"] == "enclosure, proved"
     assert privsweep("epsilon", *POISSON, *both) == 0
     assert privsweep.out.startswith("epsilon in [")
