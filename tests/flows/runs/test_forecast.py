@@ -187,7 +187,7 @@ def test_a_sweep_of_a_hundred_million_points_is_simulated_in_seconds(
     name = "huge"
     [[grid]]
     problem = "allocation-epsilon"
-    methods = ["allocation.certified"]
+    methods = [{name = "allocation.certified", tolerance = 0.01}]
     [grid.product]
     sigma = {geometric = [0.5, 5, 10000]}
     steps = {geometric = [10, 100000, 100]}

@@ -23,7 +23,7 @@ name = "slow"
 [[grid]]
 problem = "poisson-epsilon"
 methods = ["poisson.pld"]
-product = { sigma = { geometric = [0.5, 4, 12] }, delta = 1e-8, steps = 10000, sampling_probability = 0.001 }
+product = { sigma = { geometric = [0.5, 4, 48] }, delta = 1e-8, steps = 10000, sampling_probability = 0.001 }
 """
 RUN = [sys.executable, "-m", "flows.cli", "run"]
 
@@ -96,7 +96,7 @@ def test_a_run_that_is_resized_stopped_and_resumed_draws_one_bar(tmp_path: Path)
         terminal.type(b"echo code=$?\n")
         terminal.read("code=0")
         text = terminal.screen.text
-    assert "12 computed" in text
+    assert "48 computed" in text
     assert "Traceback" not in text
     assert text.count("$ fg") == 1, "the line of the shell was erased"
     assert len(bars(terminal)) <= 1, "the bar that was on the screen when the job was stopped"
