@@ -373,11 +373,6 @@ def a_number_too_near_to_zero(spec: Spec, _: Random) -> None:
     product(spec)[name] = 5e-324
 
 
-def one_method_written_in_two_ways(spec: Spec, _: Random) -> None:
-    name, knob, _ = option(spec, Real, Integer, Choice)
-    grid(spec)["methods"] = [name, {"name": name, knob: getattr(find(name)(), knob)}]
-
-
 def an_invisible_letter(spec: Spec, _: Random) -> None:
     spec["title"] = "Good\u200b"
 
@@ -402,6 +397,5 @@ BEYOND: dict[str, tuple[list[Mistake], str]] = {
         [not_a_number, zero_with_a_sign, a_number_too_near_to_zero],
         r"=(nan|-0\.0|5e-324)\.$",
     ),
-    "a method named twice in different ways": ([one_method_written_in_two_ways], r" once with the same "),
     "letters that cannot be printed": ([an_invisible_letter], r": title: "),
 }
