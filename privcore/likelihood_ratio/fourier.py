@@ -63,7 +63,7 @@ def epsilon_by_sums(s: float, rate: float, times: int, delta: float, adjacency: 
 
     Example:
         >>> round(epsilon_by_sums(1.0, 0.01, 1000, 1e-5, "add-remove"), 4)
-        1.8283
+        1.8282
     """
     if not (times <= MOST_STEPS and delta > 1e-100 and rate < 1.0):
         return math.inf
