@@ -31,9 +31,9 @@ ROOM = 1.1
 NOISE = 0.5, 1.0
 
 WORK: dict[str, dict[str, int]] = {
-    "allocation": {"builds": 1, "combinations": 17, "pairs": 3441984, "readings": 12},
-    "allocation, little noise": {"builds": 1, "combinations": 14, "pairs": 1432216, "readings": 12},
-    "allocation, a million steps": {"builds": 1, "combinations": 25, "pairs": 6464358, "readings": 11},
+    "allocation": {"builds": 1, "combinations": 17, "pairs": 33971448, "readings": 12},
+    "allocation, little noise": {"builds": 1, "combinations": 14, "pairs": 14375870, "readings": 11},
+    "allocation, a million steps": {"builds": 1, "combinations": 25, "pairs": 63620695, "readings": 12},
     "allocation, 0.1 %": {"builds": 1, "combinations": 17, "pairs": 33971448, "readings": 12},
     "allocation, 10 of 1000": {
         "builds": 1,
@@ -49,12 +49,12 @@ WORK: dict[str, dict[str, int]] = {
         "terms": 13723421,
         "readings": 24,
     },
-    "allocation, 100 epochs": {"builds": 1, "combinations": 22, "pairs": 3697172, "readings": 12},
+    "allocation, 100 epochs": {"builds": 1, "combinations": 22, "pairs": 36297599, "readings": 11},
     "allocation, delta": {"builds": 3, "combinations": 51, "pairs": 42048128, "readings": 6},
-    "Poisson": {"builds": 1, "combinations": 17, "pairs": 4114080, "readings": 12},
-    "40 deltas": {"combinations": 102, "pairs": 22278934},
+    "Poisson": {"builds": 2, "combinations": 34, "pairs": 60841375, "readings": 23},
+    "40 deltas": {"combinations": 102, "pairs": 227985990},
     "calibration": {"answers": 11, "hundredths of an evaluation": 44},
-    "plan": {"batches": 8},
+    "plan": {"batches": 32},
     "commit": {"flushes": 2, "bytes": 54466},
     "point lookup": {"queries": 4, "row groups": 3, "rows": 245848},
     "neighbour lookup": {"queries": 7, "row groups": 6, "rows": 614488},
