@@ -129,7 +129,7 @@ def step_on_lattice(
 
 
 def _pieces(s: float, width: Array) -> int:
-    """Return the number of pieces of the widest cell: none is longer than `LONGEST`, or too steep."""
+    """Return the number of pieces of the widest cell, so that each is short and flat enough."""
     widest = float(np.max(width))
     return math.ceil(max(1.0, widest / LONGEST, widest * (VANISHED + s + 4.0) / STEEPEST))
 
