@@ -69,7 +69,8 @@ def epsilon_by_sums(s: float, rate: float, times: int, delta: float, adjacency: 
         return math.inf
     found = 0.0
     for direction in DIRECTIONS[adjacency]:
-        found = max(found, _epsilon(s, rate, times, delta, direction, found))
+        each = _epsilon(s, rate, times, delta, direction, found)
+        found = math.inf if math.isnan(each) else max(found, each)
     return found
 
 
