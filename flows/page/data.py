@@ -166,7 +166,7 @@ def _assumed(table: ProblemTable, name: str, parameter: Parameter) -> dict[str, 
 
 
 def _stated(kind: type[Problem], name: str) -> dict[str, Any]:
-    """Return the reason to state a field, and its values other than the default; empty if none is needed."""
+    """Return the reason to state a field, and its values other than the default; empty if it is optional."""
     return {"stated": kind.stated[name], "others": kind.others(name)} if name in kind.stated else {}
 
 
