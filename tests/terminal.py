@@ -49,6 +49,11 @@ class Screen:
         self.too_wide: list[str] = []
         self.styles: set[str] = set()
 
+    @property
+    def broken(self) -> list[str]:
+        """Rows beyond the edge, except a label and one word, such as a path, which must not be broken."""
+        return [row for row in self.too_wide if len(row.rsplit(maxsplit=1)[-1]) < len(row) - 30]
+
     def write(self, text: str) -> None:
         """Play a text; raise `ValueError` for a control sequence that no program of ours should need."""
         place = 0

@@ -52,7 +52,7 @@ def test_a_run_on_a_terminal_stores_every_point(tmp_path: Path, engine: str) -> 
     assert "privsweep lookup few --store s" in text
     assert "Traceback" not in text
     assert not bars(terminal)
-    assert not terminal.screen.too_wide
+    assert not terminal.screen.broken
 
 
 @pytest.mark.parametrize("columns", [24, 80])
