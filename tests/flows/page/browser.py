@@ -162,5 +162,11 @@ def text(browser: webdriver.Chrome, name: str) -> str:
 
 def copied(browser: webdriver.Chrome, kind: str) -> str:
     """Return the text that the page offers to copy."""
-    click(browser, f"#copy-kinds input[value='{kind}']")
+    choice = f"#copy-kinds input[value='{kind}']"
+
+    def chosen(page: webdriver.Chrome) -> bool:
+        click(page, choice)  # an answer that arrives meanwhile moves the choice from under the pointer
+        return page.find_element(By.CSS_SELECTOR, choice).is_selected()
+
+    read(browser, chosen)
     return str(browser.find_element(By.ID, "copy-text").get_property("textContent"))
