@@ -1,12 +1,13 @@
-"""One Poisson-sampled Gaussian step on a lattice of losses: a distribution that dominates it."""
+"""One Poisson-sampled Gaussian step on a lattice of losses: laws above and below it in convex order."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import scipy
 
+from privcore.likelihood_ratio.contraction import contracted
 from privcore.likelihood_ratio.kernel import Array
 from privcore.likelihood_ratio.lognormal import LONGEST, NODES, WEIGHTS
 from privcore.likelihood_ratio.profile import Direction
@@ -37,10 +38,11 @@ class LatticeStep:
         loss: The losses, ascending.
         least: The first loss as a multiple of the spacing.
         spacing: Distance of two losses.
-        p: Masses of P, or of Q with reversed losses.
+        p: Masses of P, or of Q with reversed losses, of a distribution that dominates the step.
         beyond: Upper bound of the mass of P beyond the lattice.
         mass_error: Relative error of the masses.
         value_error: Absolute error of the losses.
+        contracted: Lower bounds of the masses of a distribution that the step dominates, if there is one.
     """
 
     loss: Array
@@ -50,6 +52,12 @@ class LatticeStep:
     beyond: float
     mass_error: float
     value_error: float
+    contracted: Array | None = None
+
+    @property
+    def below(self) -> "LatticeStep | None":
+        """The distribution that the step dominates."""
+        return None if self.contracted is None else replace(self, p=self.contracted, contracted=None)
 
     def tilted(self, tau: float) -> tuple[float, Array]:
         """Return the logarithm of the moment of order tau, and the masses of the tilted distribution."""
@@ -74,8 +82,9 @@ def step_on_lattice(
     direction: Direction,
     *,
     points: int = 0,
-    spacing: float = 0.0,
+    negative: int = 0,
     most: int,
+    both: bool = False,
 ) -> LatticeStep | None:
     r"""Return a step on a lattice, or None if it is too large, or leaves the range of doubles.
 
@@ -88,16 +97,17 @@ def step_on_lattice(
         rate: Sampling probability q, in (0, 1).
         end: Number of standard deviations of P up to which the lattice reaches.
         direction: Direction; for add, the losses are reversed.
-        points: About the number of points, if the spacing is not given.
-        spacing: Largest spacing.
+        points: About the number of points.
+        negative: Number of negative losses, in place of the number of points.
         most: Largest number of points.
+        both: Whether to look for the distribution below, too.
     """
     lowest = -math.log1p(-rate)
     highest = s * (end + 0.5 * s)  # of the logarithm of Y
     if highest > LARGEST_LOSS:
         return None
     highest = math.log1p(rate * math.expm1(highest))
-    below = max(1, math.ceil(lowest / (spacing or (lowest + highest) / points)))
+    below = negative or max(1, math.ceil(lowest / ((lowest + highest) / points)))
     spacing = lowest / below
     count = below + math.ceil(highest / spacing) + 1
     if count > most:
@@ -121,11 +131,15 @@ def step_on_lattice(
     if mass_error > 1e-3:  # the bounds take errors for small
         return None
     value_error = 16.0 * UNIT * (4.0 + s * largest + farthest)
+    less = contracted(s, cut, y, mass, moment, error) if both else None
     if direction == "remove":
         beyond = float(scipy.special.ndtr(s - cut[-1])) * (1.0 + SUMMED)
-        p: Array = q * np.exp(loss)
-        return LatticeStep(loss, -below, spacing, p, beyond, mass_error, value_error)
-    return LatticeStep(-loss[::-1], below + 1 - count, spacing, q[::-1].copy(), 0.0, mass_error, value_error)
+        ratio = np.exp(loss)
+        less = None if less is None else less * ratio
+        return LatticeStep(loss, -below, spacing, q * ratio, beyond, mass_error, value_error, less)
+    less = None if less is None else less[::-1].copy()
+    reverse, least = q[::-1].copy(), below + 1 - count
+    return LatticeStep(-loss[::-1], least, spacing, reverse, 0.0, mass_error, value_error, less)
 
 
 def _pieces(s: float, width: Array) -> int:

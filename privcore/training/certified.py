@@ -83,7 +83,7 @@ class BinsCertified(Certified[BallsInBinsEpsilon | BallsInBinsDelta]):
     name = "bins.certified"
     problems = (BallsInBinsEpsilon, BallsInBinsDelta)
     reference = f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair); {CHUA_BALLS} (bins); {CONVEX}"
-    version = 3
+    version = 4
     shares = ("sigma", "steps")
 
 
@@ -132,5 +132,5 @@ class RunsCertified(Certified[RunEpsilon | RunDelta]):
     name = "runs.certified"
     problems = (RunEpsilon, RunDelta)
     reference = f"{FELDMAN_SHENFELD}, Theorem 3.1; {ZHU}, Theorems 10 and 11; {CONVEX}"
-    version = 3
+    version = 4
     shares = ("phases", "adjacency")

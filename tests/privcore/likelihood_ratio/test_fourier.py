@@ -1,4 +1,4 @@
-"""Upper ends of Poisson sampling by Fourier transforms, against exact profiles and the brackets of grids."""
+"""Both ends of Poisson sampling by Fourier transforms, against exact profiles and the brackets of grids."""
 
 import math
 import random
@@ -37,13 +37,14 @@ def answer(asked: PoissonEpsilon, **options: float) -> Answer:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("direction", ["remove", "add"])
-def test_one_step_has_an_upper_end_just_above_the_exact_epsilon(seed: int, direction: str) -> None:
+def test_one_step_has_ends_just_beside_the_exact_epsilon(seed: int, direction: str) -> None:
     draw = random.Random(seed)
     s, rate = 10 ** draw.uniform(-1.0, 0.6), 10 ** draw.uniform(-2.5, -0.02)
     delta = 10 ** draw.uniform(-14.0, -2.5)
-    upper = epsilon_by_sums(s, rate, 1, delta, direction)
+    lower, upper = epsilon_by_sums(s, rate, 1, delta, direction)
     with mpmath.workdps(DIGITS):
         assert profile(s, rate, upper, direction) <= delta
+        assert lower == 0.0 or profile(s, rate, lower, direction) >= delta
         if direction == "add":  # near -ln(1 - rate), the tail falls faster than a lattice shows
             assert upper < -math.log1p(-rate) * 1.01
             return
@@ -52,7 +53,7 @@ def test_one_step_has_an_upper_end_just_above_the_exact_epsilon(seed: int, direc
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_many_steps_have_an_upper_end_within_a_narrow_bracket_of_grids(seed: int) -> None:
+def test_many_steps_have_ends_that_meet_a_narrow_bracket_of_grids(seed: int) -> None:
     draw = random.Random(seed)
     sigma, rate = 10 ** draw.uniform(-0.3, 0.6), 10 ** draw.uniform(-3.0, -0.3)
     fields: dict[str, Any] = {
@@ -64,8 +65,9 @@ def test_many_steps_have_an_upper_end_within_a_narrow_bracket_of_grids(seed: int
     }
     asked = PoissonEpsilon.from_fields(fields)
     narrow = answer(asked, tolerance=1.1e-3)  # too wide for sums to be used
-    upper = epsilon_by_sums(1.0 / sigma, rate, asked.steps, asked.delta, asked.adjacency)
+    lower, upper = epsilon_by_sums(1.0 / sigma, rate, asked.steps, asked.delta, asked.adjacency)
     assert upper >= narrow.lower
+    assert lower <= narrow.upper
     assert upper <= narrow.upper * (1.0 + 1e-3) + 3.0 * SPACING
     both = answer(asked)
     assert narrow.lower <= both.upper <= min(upper, narrow.upper * (1.0 + 1e-3))
@@ -77,10 +79,10 @@ def test_a_large_epsilon_beyond_the_range_of_ratios_has_an_upper_end() -> None:
     assert 507.20 < answer(asked).upper < 507.21  # without sampling: 24,400
 
 
-def test_runs_outside_of_the_range_have_no_upper_end() -> None:
-    assert epsilon_by_sums(1.0, 0.5, 10**7, 1e-5, "remove") == math.inf
-    assert epsilon_by_sums(100.0, 0.5, 10, 1e-5, "remove") == math.inf
-    assert epsilon_by_sums(1.0, 1.0, 10, 1e-5, "remove") == math.inf
+def test_runs_outside_of_the_range_have_no_ends() -> None:
+    assert epsilon_by_sums(1.0, 0.5, 10**7, 1e-5, "remove") == (0.0, math.inf)
+    assert epsilon_by_sums(100.0, 0.5, 10, 1e-5, "remove") == (0.0, math.inf)
+    assert epsilon_by_sums(1.0, 1.0, 10, 1e-5, "remove") == (0.0, math.inf)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +99,10 @@ def test_masses_that_doubles_lose_are_not_left_out_of_an_upper_end(
     s: float, rate: float, delta: float
 ) -> None:
     """Masses of P were products of masses of Q, which are 0 in doubles, and ratios up to e^650."""
-    upper = epsilon_by_sums(s, rate, 1, delta, "add-remove")
+    lower, upper = epsilon_by_sums(s, rate, 1, delta, "add-remove")
     with mpmath.workdps(400):
         assert upper == math.inf or profile(s, rate, upper, "remove") <= delta
+        assert lower == 0.0 or profile(s, rate, lower, "remove") >= delta
     asked = PoissonEpsilon(sigma=1.0 / s, steps=1, sampling_probability=rate, delta=delta)
     with mpmath.workdps(400):
         assert profile(s, rate, answer(asked).upper, "remove") <= delta
@@ -125,4 +128,6 @@ def test_extremes_warn_of_nothing_and_take_no_time() -> None:
         (1e-6, 0.01, 10**6, "remove"),
         (4.5, 1e-4, 10**5, "add-remove"),
     ]:
-        assert epsilon_by_sums(s, rate, times, 1e-5, adjacency) > 0.0
+        lower, upper = epsilon_by_sums(s, rate, times, 1e-5, adjacency)
+        assert lower <= upper
+        assert upper > 0.0

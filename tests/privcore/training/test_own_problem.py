@@ -23,7 +23,7 @@ BUILT_ON = {
     "allocation.recursive": 2,
     "allocation.sums": 1,
     "allocation.truncated": 2,
-    "poisson.certified": 4,
+    "poisson.certified": 5,
     "poisson.renyi": 1,
     "shuffling.clones": 1,
     "shuffling.composed": 1,
@@ -31,7 +31,7 @@ BUILT_ON = {
     "unamplified.exact": 1,
 }
 """Versions of the methods that answer for `RUNS`."""
-RUNS = {"runs.certified": 3, "bins.certified": 3}
+RUNS = {"runs.certified": 4, "bins.certified": 4}
 
 
 def test_a_new_version_of_a_sampler_s_method_is_a_new_version_of_the_methods_of_runs() -> None:
