@@ -4,13 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import scipy
+
+from flows.answers.audit_design import INDEPENDENT, Design
 from flows.answers.audit_scores import Scored
 from privcore import Bracket, DomainError, Point, Problem, evaluate, find, find_problem, intersect
-from privcore.auditing import check_included, correct_if_shuffled, guess, guess_clearest
+from privcore.auditing import correct_if_shuffled, guess, guess_candidates, guess_clearest
 
 WITHOUT_MODEL = ("auditing.tightest", "auditing.combined", "auditing.approximate", "auditing.steinke")
 MODEL_BASED = ("auditing.tightestmu", "auditing.gaussian")
 MU = "auditing.mu"
+RARE = 1e-6
+"""Probability of this few correct guesses, without information, below which a hint is printed."""
 TAILS = ("auditing.exact", "auditing.recursion", "auditing.revealed")
 
 
@@ -19,7 +24,7 @@ class Counted:
     """The numbers of randomised canaries, of guesses about them, and of correct guesses.
 
     Attributes:
-        canaries: Number m.
+        canaries: Number m of canaries, or of sets of candidate records.
         guesses: Number c'.
         correct: Number c.
         shuffled: Numbers of correct guesses for shuffled inclusion bits; empty without shuffling.
@@ -35,6 +40,7 @@ def counted(
     scored: Scored,
     guesses: int,
     *,
+    design: Design = INDEPENDENT,
     one_sided: bool = False,
     clearest: bool = False,
     centre: float | None = None,
@@ -45,6 +51,7 @@ def counted(
     Args:
         scored: Scores and inclusion bits of every canary that was randomised.
         guesses: Number of guesses, fixed beforehand.
+        design: How the canaries were included; with candidate records, each set has consecutive rows.
         one_sided: Whether to guess only that the highest scores are in.
         clearest: Whether to guess about the scores farthest from the centre, instead of half and half.
         centre: Centre for `clearest`, in the units of the file; None means the median of the scores.
@@ -54,17 +61,20 @@ def counted(
         DomainError: The scores or the inclusion bits are not valid for an audit.
     """
     scores, included = scored.scores, scored.included
-    check_included(included)
-    if clearest:
+    design.check(included)
+    candidates = design.candidates
+    if candidates:
+        made = guess_candidates(scores, guesses, candidates)
+    elif clearest:
         sign = -1.0 if scored.lower_is_member else 1.0
         made = guess_clearest(scores, guesses, None if centre is None else sign * centre)
     else:
         made = guess(scores, guesses, one_sided=one_sided)
     return Counted(
-        canaries=scores.size,
+        canaries=scores.size // max(1, candidates),
         guesses=guesses,
         correct=made.correct(included),
-        shuffled=tuple(correct_if_shuffled(scores, included, made, shuffles).tolist()),
+        shuffled=tuple(correct_if_shuffled(scores, included, made, shuffles, candidates).tolist()),
     )
 
 
@@ -73,7 +83,7 @@ def audited(
     delta: float,
     confidence: float,
     *,
-    alternatives: int = 2,
+    design: Design = INDEPENDENT,
     claimed_epsilon: float | None = None,
 ) -> dict[str, Any]:
     """Return all conclusions from the counts, for JSON.
@@ -82,14 +92,14 @@ def audited(
         counts: The counts.
         delta: Delta at which epsilon is refuted, in [0, 1); at 0 no epsilon depends on the Gaussian family.
         confidence: Confidence of the refutation, in [1/2, 1).
-        alternatives: Number of alternatives for each canary, 2 for in or out.
+        design: How the canaries were included.
         claimed_epsilon: Claimed epsilon whose p-value is bounded.
 
     Returns:
-        The neighbouring relation of the refuted guarantee (a canary is added or removed, or replaced by
-        another alternative); epsilons of the audits without a model, each refuted at the confidence; the
-        model-based epsilon; the bounds of the p-value of a claim; and the number of audits with shuffled
-        bits that refute.
+        The design, and the neighbouring relation of the refuted guarantee (a canary is added or removed, or
+        replaced by another alternative); epsilons of the audits without a model, each refuted at the
+        confidence; the model-based epsilon; the bounds of the p-value of a claim; hints; and the number of
+        audits with shuffled bits that refute.
 
     Raises:
         DomainError: The counts contradict one another.
@@ -98,13 +108,16 @@ def audited(
         "canaries": counts.canaries,
         "guesses": counts.guesses,
         "correct": counts.correct,
-        "alternatives": alternatives,
+        **design.fields,
     }
     question = find_problem("audit-epsilon").from_fields(
         {**fields, "delta": delta, "audit_confidence": confidence}
     )
     content: dict[str, Any] = {
         **fields,
+        "design": design.word,
+        "assumed_design": design.text,
+        "design_stated": design.stated,
         "neighbours": question.relation(),
         "delta": delta,
         "confidence": confidence,
@@ -125,6 +138,7 @@ def audited(
             "p_value": bounds,
             "refuted": p_value.upper <= 1.0 - confidence,
         }
+    content["hints"] = _hints(question, confidence)
     if counts.shuffled:
         least = _least_refuting(question)
         content["null_check"] = {
@@ -133,6 +147,23 @@ def audited(
             "nominal": (1.0 - confidence) * len(counts.shuffled),
         }
     return content
+
+
+def _hints(question: Problem, confidence: float) -> list[str]:
+    """Return a sentence about too few correct guesses that the sign of the scores is probably wrong."""
+    fields = question.as_fields()
+    guesses, correct, k = (int(fields[name]) for name in ("guesses", "correct", "alternatives"))
+    chance = float(scipy.stats.binom.cdf(correct, guesses, 1.0 / k))
+    if chance >= RARE:
+        return []
+    error = 1.0 - confidence
+    hint = (
+        f"hint: without information, {correct} or fewer of {guesses} guesses are correct with probability "
+        f"{chance:.2g}; the sign of the scores may be wrong (--lower-is-member). To choose the sign after "
+        f"seeing this count doubles the error: with the other sign, --confidence {1.0 - 0.5 * error:.6g} "
+        f"keeps the error at {error:.4g}, as do new canaries."
+    )
+    return [hint]
 
 
 def _answers(problem: Problem, names: Sequence[str], end: str) -> dict[str, float]:

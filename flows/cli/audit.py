@@ -3,7 +3,7 @@
 import math
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from flows.printing import as_json, say
 from flows.spec.words import checked, number
 from privcore import DomainError
 from privcore.params import CONFIDENCE, REPETITIONS
+
+if TYPE_CHECKING:
+    from flows.answers.audit_design import Design
 
 
 def audit(  # noqa: PLR0913  the options of a command are its arguments
@@ -55,12 +58,20 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     ] = None,
     delta: Annotated[str, typer.Option(metavar="NUMBER", help="Delta at which epsilon is refuted.")],
     confidence: Annotated[str, typer.Option(metavar="NUMBER", help="Confidence of the refutation.")] = "0.95",
-    alternatives: Annotated[
-        str,
+    design: Annotated[
+        str | None,
         typer.Option(
-            metavar="NUMBER", help="Number of alternatives for each canary; above 2 only with --counts."
+            metavar="DESIGN",
+            help="How canaries were included: independent (each by its own fair coin), exactly-half (a "
+            "random half), pairs (one record of each pair) or candidates (one of k records). Records of a "
+            "pair or set are consecutive rows. Needed with --counts, and for a file with exactly half "
+            "included.",
         ),
-    ] = "2",
+    ] = None,
+    alternatives: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Number k of candidate records for each canary."),
+    ] = None,
     one_sided: Annotated[
         bool,
         typer.Option(
@@ -108,13 +119,14 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compute the epsilon that an audit in one run refutes, with each canary included by a fair coin.
+    """Compute the epsilon that an audit in one run refutes, for the design by which canaries were included.
 
     The refuted epsilons hold for every mechanism, with the given confidence. A model-based epsilon holds if
     the mechanism behaves like Gaussian noise; otherwise it can exceed the true epsilon. Ties between scores
     are broken at random, with a hash of the scores as the seed.
     """
     from flows.answers.audit import Counted, audited, counted
+    from flows.answers.audit_design import design_in, design_of
     from flows.answers.audit_rates import FALSE_POSITIVE_RATES
     from flows.answers.audit_rates import rates as error_rates
     from flows.answers.audit_scores import read_scores
@@ -122,7 +134,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     domain = partial(checked, "audit-tail")
     if (scores is None) == (counts is None):
         raise DomainError("Expected either --scores or --counts.")
-    choices = int(domain("alternatives", alternatives))
+    drawn = design_of(design, None if alternatives is None else int(domain("alternatives", alternatives)))
     level, tolerated = float(CONFIDENCE.check(number(confidence))), float(domain("delta", delta))
     claim = None if claimed_epsilon is None else float(domain("claimed_epsilon", claimed_epsilon))
     middle = None
@@ -135,10 +147,11 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
         raise DomainError("Expected --threshold and --false-positive-rate with --rates only.")
     scored = None
     if counts is not None:
-        if guesses is not None or one_sided or clearest or null_check is not None:
-            raise DomainError("Expected --guesses, --one-sided, --clearest, --null-check with --scores only.")
-        if scores_out is not None or lower_is_member or rates:
-            raise DomainError("Expected --scores-out, --lower-is-member and --rates with --scores only.")
+        drawn = _design_of_counts(
+            drawn,
+            guessing=guesses is not None or one_sided or clearest or null_check is not None,
+            reading=scores_out is not None or lower_is_member or rates,
+        )
         m, made, right = (
             domain(name, x) for name, x in zip(("canaries", "guesses", "correct"), counts, strict=True)
         )
@@ -147,8 +160,6 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
         assert scores is not None
         if guesses is None:
             raise DomainError("Expected --guesses with --scores, a number fixed before seeing the scores.")
-        if choices != 2:
-            raise DomainError(f"Expected --alternatives 2 with --scores, got {choices}.")
         if one_sided and clearest:
             raise DomainError("Expected --one-sided or --clearest, got both.")
         scored = read_scores(
@@ -158,15 +169,22 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
             out_file=None if scores_out is None else scores_out.expanduser(),
             lower_is_member=lower_is_member,
         )
+        drawn = drawn or design_in(scored.included)
+        if drawn.candidates and (one_sided or clearest or rates or scores_out is not None):
+            raise DomainError(
+                f"Expected --one-sided, --clearest, --rates and --scores-out without --design {drawn.word}, "
+                "whose guess is the record with the highest score of each set."
+            )
         found = counted(
             scored,
             int(domain("guesses", guesses)),
+            design=drawn,
             one_sided=one_sided,
             clearest=clearest,
             centre=middle,
             shuffles=0 if null_check is None else int(REPETITIONS.check(number(null_check))),
         )
-    content = audited(found, tolerated, level, alternatives=choices, claimed_epsilon=claim)
+    content = audited(found, tolerated, level, design=drawn, claimed_epsilon=claim)
     if rates and scored is not None:
         content["rates"] = error_rates(
             scored,
@@ -176,6 +194,19 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
             false_positive_rates=[_rate(text) for text in false_positive_rate or []] or FALSE_POSITIVE_RATES,
         )
     say(as_json(content)) if json else show_audit(content)
+
+
+def _design_of_counts(drawn: "Design | None", *, guessing: bool, reading: bool) -> "Design":
+    """Return the design of counts, or raise `DomainError` if there is none, or an option for files."""
+    from flows.answers.audit_design import unstated
+
+    if guessing:
+        raise DomainError("Expected --guesses, --one-sided, --clearest, --null-check with --scores only.")
+    if reading:
+        raise DomainError("Expected --scores-out, --lower-is-member and --rates with --scores only.")
+    if drawn is None:
+        raise unstated()
+    return drawn
 
 
 def _finite(name: str, text: str) -> float:

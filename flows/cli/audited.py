@@ -19,6 +19,10 @@ def show_audit(content: Mapping[str, Any]) -> None:
         [name, rounded_down(epsilon), "model-based: only if the mechanism behaves like Gaussian noise"]
         for name, epsilon in content["model_based_epsilon"].items()
     ]
+    kind, note = (
+        ("design", "") if content["design_stated"] else ("assumed design", "; --design states another")
+    )
+    say(f"{kind}: {content['assumed_design']} ({content['design']}{note})")
     say(f"neighbouring data sets: {NEIGHBOURS[content['neighbours']]}")
     show(["audit", "epsilon", "holds"], rows, title=f"refuted at delta = {delta} with confidence {level}:")
     for name, mu in content["refuted_mu"].items():
@@ -28,6 +32,8 @@ def show_audit(content: Mapping[str, Any]) -> None:
         bounds = ", ".join(f"{rounded_up(p)} by {name}" for name, p in claim["p_value"].items())
         verdict = "refuted" if claim["refuted"] else "not refuted, which does not confirm it"
         say(f"claim epsilon = {exactly(claim['epsilon'])}: {verdict}; p-value at most {bounds}")
+    for hint in content["hints"]:
+        say(hint)
     if "null_check" in content:
         check = content["null_check"]
         say(

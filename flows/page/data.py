@@ -118,10 +118,10 @@ def _problem(table: ProblemTable) -> dict[str, Any]:
 
 
 def _relation(kind: type[Problem]) -> dict[str, str] | None:
-    """Return the neighbouring relation of an audit for two and for more alternatives, in words."""
+    """Return the neighbouring relation of an audit for coins of inclusion and for records, in words."""
     if kind.relation is Problem.relation:
         return None
-    return {"two": NEIGHBOURS["add-remove"], "more": NEIGHBOURS["replace-one"]}
+    return {"inclusion": NEIGHBOURS["add-remove"], "records": NEIGHBOURS["replace-one"]}
 
 
 def _rounded(kind: type[Problem]) -> str | None:

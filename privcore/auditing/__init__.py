@@ -8,7 +8,15 @@ from privcore.auditing.rates import (
     first_half,
     true_positive_rate,
 )
-from privcore.auditing.scores import check_included, correct_if_shuffled, guess, guess_clearest
+from privcore.auditing.scores import (
+    check_half_included,
+    check_included,
+    check_one_included,
+    correct_if_shuffled,
+    guess,
+    guess_candidates,
+    guess_clearest,
+)
 
 __all__ = [
     "AuditEpsilon",
@@ -17,10 +25,13 @@ __all__ = [
     "area_interval",
     "area_under_curve",
     "best_threshold",
+    "check_half_included",
     "check_included",
+    "check_one_included",
     "correct_if_shuffled",
     "first_half",
     "guess",
+    "guess_candidates",
     "guess_clearest",
     "true_positive_rate",
 ]

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 from privcore.answer import Answer
 from privcore.auditing.exact import exact_epsilon, exact_tail
-from privcore.auditing.problems import MOST, AuditDpsgdEpsilon, AuditEpsilon, AuditMu, recursion_cost, refuted
+from privcore.auditing.problems import (
+    MOST,
+    AuditDpsgdEpsilon,
+    AuditEpsilon,
+    AuditMu,
+    level,
+    recursion_cost,
+    refuted,
+)
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, LAPLACE, largest_refuted
 from privcore.auditing.steinke import AuditingSteinke
 from privcore.method import Cost, Direction, Method
@@ -36,7 +44,7 @@ class AuditingApproximate(Method[AuditEpsilon]):
         return recursion_cost(problem)
 
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
-        tau = 1.0 - problem.audit_confidence
+        tau = level(problem)
         epsilon = largest_refuted(APPROXIMATE, problem.delta, problem.counts, tau, MOST)
         counts = problem.canaries, problem.guesses, problem.correct
         if exact_tail(*counts, epsilon, problem.delta, problem.alternatives)[1] > tau:
@@ -88,7 +96,7 @@ def no_epsilon_of_family(family: str, delta: float) -> str | None:
 
 def refuted_mu(problem: AuditEpsilon | AuditDpsgdEpsilon | AuditMu) -> float:
     """Return the largest mu that the counts refute, rounded down."""
-    mu = largest_refuted(GAUSSIAN, 0.0, problem.counts, 1.0 - problem.audit_confidence, _MOST_MU)
+    mu = largest_refuted(GAUSSIAN, 0.0, problem.counts, level(problem), _MOST_MU)
     return min(mu, _MOST_MU) * (1.0 - AUDIT_SEARCH)
 
 
@@ -120,7 +128,7 @@ class AuditingLaplace(Method[AuditEpsilon]):
         return recursion_cost(problem)
 
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
-        tau = 1.0 - problem.audit_confidence
+        tau = level(problem)
         refuted = largest_refuted(LAPLACE, 0.0, problem.counts, tau, MOST)
         pure = min(refuted, MOST) * (1.0 - AUDIT_SEARCH)
         return Answer.about(

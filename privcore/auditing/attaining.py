@@ -99,7 +99,8 @@ class AuditingAttaining(Method[CountTail]):
     """Publish many correct responses, as often as the claimed privacy allows.
 
     The mechanism `Attaining` satisfies the claim, and no valid p-value is below its probability of this many
-    correct guesses. This also limits every audit by counts: see `auditing.ceiling`.
+    correct guesses, which is the same for every design. This also limits every audit by counts: see
+    `auditing.ceiling`.
     """
 
     name = "auditing.attaining"

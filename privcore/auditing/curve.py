@@ -16,6 +16,7 @@ from privcore.auditing.problems import (
     AuditMu,
     AuditTail,
     Counts,
+    level,
     unlikely_at_most,
 )
 from privcore.method import Cost, Direction, Method
@@ -94,7 +95,7 @@ def curve_mu(problem: AuditEpsilon | AuditMu, start: float) -> float:
     Returns:
         Mu, at most 30.
     """
-    tau = 1.0 - problem.audit_confidence
+    tau = level(problem)
     mu, epsilon = start, 0.0
     if start > 0.0:
         probability, epsilon = curve_tail(problem, start)
@@ -151,4 +152,4 @@ class AuditingCurve(Method[AuditGaussianTail]):
 
     def answer(self, problem: AuditGaussianTail, seed: int) -> Answer:
         probability, epsilon = curve_tail(problem, problem.mu)
-        return unlikely_at_most(probability, f"closed form at epsilon {epsilon:.4g}")
+        return unlikely_at_most(problem, probability, f"closed form at epsilon {epsilon:.4g}")

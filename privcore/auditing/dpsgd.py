@@ -8,7 +8,7 @@ from typing import Annotated
 from privcore import params
 from privcore.answer import Answer
 from privcore.auditing.approximate import refuted_mu
-from privcore.auditing.problems import AuditDpsgdEpsilon
+from privcore.auditing.problems import AuditDpsgdEpsilon, level
 from privcore.auditing.recursion import LINES, lines_of, unlikely
 from privcore.likelihood_ratio.distribution import (
     LikelihoodRangeError,
@@ -66,8 +66,8 @@ class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
 
 def no_inclusion(problem: AuditDpsgdEpsilon) -> str | None:
     """Return the reason that the trade-off functions do not apply to the guesses, or None."""
-    if problem.alternatives != 2:
-        return "The trade-off function is for guesses of inclusion only (alternatives=2)."
+    if problem.relation() != "add-remove":
+        return "The trade-off function is for guesses of inclusion only (alternatives=2, not pairs)."
     return None
 
 
@@ -96,7 +96,7 @@ def refuted_noise(problem: AuditDpsgdEpsilon, tolerance: float) -> tuple[float, 
     Returns:
         Noise multiplier that is refuted, as are all larger ones; or a reason.
     """
-    mu, tau = refuted_mu(problem), 1.0 - problem.audit_confidence
+    mu, tau = refuted_mu(problem), level(problem)
     if mu == 0.0:
         return NOTHING
 
@@ -143,7 +143,7 @@ def finest(problem: AuditDpsgdEpsilon, tolerance: float) -> Resolution:
 def _resolution(problem: AuditDpsgdEpsilon, fineness: float) -> Resolution:
     """Return a resolution whose tails are negligible against the probabilities in the recursion."""
     errors = max(1, problem.guesses - problem.correct)
-    least = min(problem.delta, (1.0 - problem.audit_confidence) * errors / problem.canaries)
+    least = min(problem.delta, level(problem) * errors / problem.canaries)
     tail = tier(SHARE * max(least, SMALLEST_DELTA)) * tier(1.0 / problem.steps)
     return Resolution(fineness=fineness, tail=tail)
 

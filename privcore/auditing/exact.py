@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.auditing.problems import MOST, AuditEpsilon, AuditTail
+from privcore.auditing.problems import MOST, AuditEpsilon, AuditTail, level
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import last_true
@@ -69,12 +69,6 @@ def exact_tail(
     )
 
 
-def p_value(problem: AuditTail) -> float:
-    """Return the largest probability of the count under the claim, rounded up."""
-    counts = problem.canaries, problem.guesses, problem.correct
-    return exact_tail(*counts, problem.claimed_epsilon, problem.delta, problem.alternatives)[1]
-
-
 def exact_epsilon(problem: AuditEpsilon) -> float:
     """Return the largest epsilon whose exact p-value is at most 1 - confidence, or 0.
 
@@ -89,7 +83,7 @@ def exact_epsilon(problem: AuditEpsilon) -> float:
 
     def is_refuted(epsilon: float) -> bool:
         p = exact_tail(*counts, epsilon, problem.delta, problem.alternatives)[1]
-        return p <= 1.0 - problem.audit_confidence
+        return p <= level(problem)
 
     if not is_refuted(0.0):
         return 0.0
@@ -130,7 +124,10 @@ def _sum(ratio: Callable[[Array], Array], terms: int) -> tuple[float, float]:
 class AuditingExact(Method[AuditTail]):
     """The closed form of the largest probability, which a private mechanism attains.
 
-    It holds for any number of guesses and of alternatives. The proof is that of `exact_tail`.
+    It holds for any number of guesses and of alternatives. The proof is that of `exact_tail`. The mechanism
+    chooses the correct guesses without regard to the coins, so it has the same probability if exactly half of
+    the canaries are included; the largest probability is then at most that of independent coins, divided by
+    the probability that they include half.
     """
 
     name = "auditing.exact"
@@ -144,5 +141,5 @@ class AuditingExact(Method[AuditTail]):
 
     def answer(self, problem: AuditTail, seed: int) -> Answer:
         counts = problem.canaries, problem.guesses, problem.correct
-        ends = exact_tail(*counts, problem.claimed_epsilon, problem.delta, problem.alternatives)
-        return Answer.enclosure(*ends, detail="closed form")
+        low, high = exact_tail(*counts, problem.claimed_epsilon, problem.delta, problem.alternatives)
+        return Answer.enclosure(low, min(1.0, high / problem.share), detail="closed form")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from privcore.answer import Answer
 from privcore.auditing.approximate import epsilon_of, no_gaussian_epsilon
 from privcore.auditing.optimal import few_errors
-from privcore.auditing.problems import AuditEpsilon
+from privcore.auditing.problems import AuditEpsilon, level
 from privcore.method import Cost, Direction, Method
 from privcore.papers import XIANG
 
@@ -27,15 +27,15 @@ class AuditingIndependent(Method[AuditEpsilon]):
     def applies(self, problem: AuditEpsilon) -> str | None:
         if problem.delta == 0.0:
             return no_gaussian_epsilon(problem.delta)
-        if problem.alternatives != 2:
-            return "The distribution of the scores is for guesses of inclusion only (alternatives=2)."
+        if problem.alternatives != 2 or problem.design != "independent":
+            return "The distribution of the scores is for coins of inclusion (alternatives=2, independent)."
         return None if problem.guesses > 0 else "The audit needs at least one guess."
 
     def cost(self, problem: AuditEpsilon) -> Cost:
         return Cost(seconds=0.1, bytes=2e6)
 
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
-        errors, tau = problem.guesses - problem.correct, 1.0 - problem.audit_confidence
+        errors, tau = problem.guesses - problem.correct, level(problem)
 
         def unlikely(mu: float) -> bool:
             return few_errors(problem.canaries, problem.guesses, errors, mu) <= tau

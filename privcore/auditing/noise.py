@@ -21,7 +21,7 @@ from privcore.auditing.dpsgd import (
     refuted_noise,
 )
 from privcore.auditing.exact import exact_tail
-from privcore.auditing.problems import AuditDpsgdEpsilon, AuditDpsgdNoise, AuditEpsilon, AuditMu
+from privcore.auditing.problems import AuditDpsgdEpsilon, AuditDpsgdNoise, AuditEpsilon, AuditMu, level
 from privcore.auditing.programme import too_many_guesses
 from privcore.auditing.programme_search import largest_mu
 from privcore.auditing.tightest import AuditingTightest, counts_of, programme_cost
@@ -135,7 +135,7 @@ def tightest_noise(problem: AuditDpsgdEpsilon, tolerance: float) -> tuple[float,
         deltas: Array = np.minimum(1.0, (np.exp(negative) * above - np.expm1(negative)) * (1.0 + 1e-12))
         return deltas
 
-    tau = 1.0 - problem.audit_confidence
+    tau = level(problem)
     mu = largest_mu(problem, profile, start, tau, precision=0.03 * tolerance)
     return min(noise, noise * start / mu * (1.0 + AUDIT_SEARCH)), False
 
@@ -147,7 +147,7 @@ def _on_curve(problem: AuditDpsgdEpsilon, mu: float, law: RatioDistribution) -> 
         delta = delta_upper(law, epsilon, "add-remove")
         return exact_tail(problem.canaries, problem.guesses, problem.correct, epsilon, delta)[1]
 
-    return least_tail(probability, mu)[0] <= 1.0 - problem.audit_confidence
+    return least_tail(probability, mu)[0] <= level(problem)
 
 
 def _as_mu(problem: AuditDpsgdEpsilon) -> AuditMu:

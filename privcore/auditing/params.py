@@ -10,7 +10,20 @@ CANARIES = Integer(
     lower=1,
     upper=10**9,
     typical=(100, 1000, 100_000),
-    meaning="Number of canaries whose inclusion was randomised, including those without a guess",
+    meaning=(
+        "Number of canaries whose inclusion was randomised, including those without a guess; a pair, or a "
+        "set of candidate records, counts once"
+    ),
+)
+DESIGN = Choice(
+    name="design",
+    symbol="-",
+    choices=("independent", "exactly-half", "pairs"),
+    meaning=(
+        "Design of the audit: every canary drawn on its own, in or out by a fair coin or, with more than two "
+        "alternatives, one of these candidate records; exactly half of the canaries, drawn uniformly; or "
+        "one record of each pair, by a fair coin"
+    ),
 )
 GUESSES = Integer(
     name="guesses",
@@ -20,6 +33,25 @@ GUESSES = Integer(
     upper=10**9,
     typical=(10, 50, 100),
     meaning="Largest number of canaries about which the auditor guesses, fixed before the run",
+)
+PLANNED_GUESSES = Integer(
+    name="guesses",
+    symbol="c'",
+    unit="canaries",
+    lower=0,
+    upper=10**9,
+    typical=(10, 50, 100),
+    meaning="Number of canaries about which the auditor guesses: exactly, or expected, as guess_number says",
+)
+GUESS_NUMBER = Choice(
+    name="guess_number",
+    symbol="-",
+    choices=("random", "fixed"),
+    meaning=(
+        "Whether the number of guesses is random (thresholds of the scores are fixed, beyond which guesses "
+        "is the expected number of canaries) or fixed before the run (exactly this many canaries, those with "
+        "the most extreme scores)"
+    ),
 )
 CORRECT = Integer(
     name="correct",
@@ -36,7 +68,10 @@ ALTERNATIVES = Integer(
     lower=2,
     upper=10**6,
     typical=(2, 2, 10),
-    meaning="Number of alternatives for each canary: 2 for in or out, or the number of candidate records",
+    meaning=(
+        "Number of alternatives for each canary: 2 for in or out, or for the records of a pair; otherwise "
+        "the number of candidate records"
+    ),
 )
 MU = Real(
     name="mu",

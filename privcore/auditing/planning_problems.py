@@ -49,11 +49,12 @@ class AuditCeiling(Counts):
 
     This is the largest epsilon at which no private mechanism and attacker have this many correct guesses with
     probability above 1 - confidence, or 0. For the Gaussian family, private means mu-GDP, and epsilon is that
-    of mu at delta.
+    of mu at delta. The limit holds for every design; the audit that attains it is that of the design.
     """
 
     name = "audit-ceiling"
     asks = "epsilon"
+    stated = MappingProxyType({})
     monotone = proved(**_REFUTABLE, correct=grows(MORE_CORRECT))
 
     delta: Annotated[float, audit_params.AUDIT_DELTA]

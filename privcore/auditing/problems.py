@@ -1,12 +1,14 @@
 """Problems about the counts of an audit in one run: the epsilon that they refute, and their p-values."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
 from privcore.answer import Answer
+from privcore.auditing import designs
 from privcore.auditing import params as audit_params
-from privcore.constraint import AtMost, Constraint
+from privcore.constraint import AtMost, Constraint, OneOf
 from privcore.method import Cost
 from privcore.numerics.rounding import AUDIT_SEARCH, probability_at_most
 from privcore.problem import Problem, falls, grows, proved
@@ -24,8 +26,8 @@ class AuditProblem(Problem):
     topic = "auditing"
 
     def relation(self) -> str:
-        """Return the neighbouring relation of the guarantee under audit, which follows from the guesses."""
-        return "add-remove" if getattr(self, "alternatives", 2) == 2 else "replace-one"
+        """Return the neighbouring relation of the guarantee under audit, which follows from the design."""
+        return designs.relation(getattr(self, "alternatives", 2), getattr(self, "design", "independent"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,18 +45,37 @@ class Counts(GuessedCanaries):
     """Base of the problems with m canaries, at most c' guesses and c correct guesses.
 
     The number of guesses is fixed beforehand, and m counts all canaries with randomised inclusion, including
-    those without a guess.
+    those without a guess. The design says how inclusion was randomised.
     """
 
-    constraints = (*FEWER_GUESSES, AtMost("correct", "guesses"))
+    constraints = (
+        *FEWER_GUESSES,
+        AtMost("correct", "guesses"),
+        OneOf(
+            "alternatives",
+            (2,),
+            message="Expected alternatives=2 for design={design}, got {alternatives}.",
+            where=OneOf("design", (designs.EXACTLY_HALF, designs.PAIRS)),
+        ),
+    )
+    stated = MappingProxyType({"design": designs.STATED})
 
     correct: Annotated[int, audit_params.CORRECT]
     alternatives: Annotated[int, audit_params.ALTERNATIVES] = 2
+    design: Annotated[str, audit_params.DESIGN] = "independent"
 
     @property
     def counts(self) -> tuple[float, float, float, float]:
         """Canaries, guesses, correct guesses and alternatives, as arguments of the compiled recursion."""
         return float(self.canaries), float(self.guesses), float(self.correct), float(self.alternatives)
+
+    @property
+    def share(self) -> float:
+        """Probability with which independent coins include as many canaries as the design, rounded down.
+
+        An event whose probability is p for independent coins has at most the probability p / share.
+        """
+        return designs.probability_of_half(self.canaries) if self.design == designs.EXACTLY_HALF else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,9 +183,15 @@ def refuted(problem: AuditEpsilon, epsilon: float, detail: str) -> Answer:
     return Answer.at_least(proved, confidence=problem.audit_confidence, detail=detail)
 
 
-def unlikely_at_most(probability: float, detail: str) -> Answer:
-    """Return an upper bound of a p-value, rounded up."""
-    return Answer.at_most(probability_at_most(probability, AUDIT_SEARCH, 1e-300), detail=detail)
+def level(problem: "AuditEpsilon | AuditMu | AuditDpsgdEpsilon") -> float:
+    """Return the largest probability, for independent coins, of counts that refute a claim."""
+    return (1.0 - problem.audit_confidence) * problem.share
+
+
+def unlikely_at_most(problem: Counts, probability: float, detail: str) -> Answer:
+    """Return an upper bound of a p-value from that for independent coins, rounded up."""
+    bound = probability_at_most(probability / problem.share, AUDIT_SEARCH, 1e-300)
+    return Answer.at_most(min(1.0, bound), detail=detail)
 
 
 def recursion_cost(problem: Counts) -> Cost:

@@ -49,9 +49,9 @@ class AuditingProgramme(Method[CountTail]):
         slopes, profile = _profile(problem, self.profile_points)
         solved = solve(problem, slopes, profile)
         if solved is None:
-            return unlikely_at_most(1.0, "the solver found no solution of the linear programme")
+            return unlikely_at_most(problem, 1.0, "the solver found no solution of the linear programme")
         bound = proved_bound(problem, slopes, profile, solved.multipliers)
-        return unlikely_at_most(bound, f"{slopes.size} points of the privacy profile")
+        return unlikely_at_most(problem, bound, f"{slopes.size} points of the privacy profile")
 
 
 def too_many_guesses(problem: Counts) -> str | None:

@@ -245,4 +245,4 @@ class AuditingRecursion(Method[CountTail]):
         else:
             claim = (GAUSSIAN, problem.mu, 0.0)
         level = smallest_level(claim, NO_LINES, problem.counts)
-        return unlikely_at_most(level, "Algorithm 3")
+        return unlikely_at_most(problem, level, "Algorithm 3")

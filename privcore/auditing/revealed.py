@@ -109,9 +109,9 @@ class AuditingRevealed(Method[CountTail]):
         counts = problem.canaries, problem.guesses, problem.correct
         if isinstance(problem, AuditTail):
             bound = revealed_tail(*counts, problem.claimed_epsilon, problem.delta, problem.alternatives)
-            return unlikely_at_most(bound, "bound of Steinke et al.")
+            return unlikely_at_most(problem, bound, "bound of Steinke et al.")
         if problem.mu == 0.0:
-            return unlikely_at_most(revealed_tail(*counts, 0.0, 0.0), "coin flips")
+            return unlikely_at_most(problem, revealed_tail(*counts, 0.0, 0.0), "coin flips")
 
         def at(epsilon: float) -> float:
             return revealed_tail(*counts, epsilon, gaussian_delta_bounds(1.0 / problem.mu, epsilon)[1])
@@ -125,4 +125,4 @@ class AuditingRevealed(Method[CountTail]):
         fine = np.linspace(left, right, _POINTS).tolist()
         found, where = min((at(x), x) for x in fine)
         found, where = min((found, where), (values[best], coarse[best]))
-        return unlikely_at_most(found, f"bound of Steinke et al. at epsilon {where:.4g}")
+        return unlikely_at_most(problem, found, f"bound of Steinke et al. at epsilon {where:.4g}")

@@ -89,22 +89,93 @@ def guess_clearest(scores: Array, guesses: int, centre: float | None = None) -> 
     return Guesses(inside=chosen[inside], outside=chosen[~inside])
 
 
+def guess_candidates(scores: Array, guesses: int, candidates: int) -> Guesses:
+    """Return guesses which record of a set is in, for the sets with the clearest scores.
+
+    The guess is the record with the highest score. Clearest are the sets with the largest difference between
+    the two highest scores. Ties are broken as in `guess`.
+
+    Args:
+        scores: As for `guess`; each set has consecutive rows.
+        guesses: Number c' of sets with a guess, fixed before the scores were known.
+        candidates: Number k >= 2 of records of each set.
+
+    Returns:
+        Guesses of "in", one for each of these sets.
+
+    Raises:
+        DomainError: There are rows without a whole set, too few sets, or a score is NaN.
+
+    Example:
+        >>> guess_candidates(np.array([0.1, 0.2, 5.0, 1.0, 2.0, 4.0]), 2, 2).inside.tolist()
+        [5, 2]
+    """
+    whole_sets(scores, candidates)
+    _check_scores(scores, 0)
+    sets = scores.size // candidates
+    if guesses > sets:
+        raise DomainError(f"Expected guesses <= sets of records, got guesses={guesses}, sets={sets}.")
+    scores = scores + 0.0
+    ties = _generator(scores, "ties")
+    keys = ties.permutation(scores.size).reshape(sets, candidates)
+    order = np.lexsort((keys, scores.reshape(sets, candidates)), axis=1)
+    rows = candidates * np.arange(sets)[:, None] + order
+    best, second = scores[rows[:, -1]], scores[rows[:, -2]]
+    gaps = np.where(best == second, 0.0, best - np.where(best == second, 0.0, second))
+    chosen = np.lexsort((ties.permutation(sets), gaps))[sets - guesses :]
+    return Guesses(inside=rows[chosen, -1], outside=np.empty(0, dtype=np.int64))
+
+
+def whole_sets(column: Array, candidates: int) -> Array:
+    """Return a column with one row for each set of records, or raise `DomainError` if a set is incomplete."""
+    if column.size % candidates:
+        raise DomainError(
+            f"Expected sets of {candidates} consecutive rows, got {column.size} rows, not a multiple."
+        )
+    return np.asarray(column.reshape(-1, candidates))
+
+
+def check_one_included(included: Array, candidates: int) -> None:
+    """Raise `DomainError` if not exactly one record of each set, in consecutive rows, is included."""
+    _check_bits(included)
+    inside = whole_sets(included, candidates).sum(axis=1)
+    if (inside != 1.0).any():
+        first = int(np.argmax(inside != 1.0))
+        raise DomainError(
+            f"Expected one included record in each set of {candidates} consecutive rows, got "
+            f"{int(inside[first])} in rows {first * candidates + 1} to {(first + 1) * candidates}."
+        )
+
+
+def check_half_included(included: Array) -> None:
+    """Raise `DomainError` if the included canaries are not half of all, rounded down or up."""
+    _check_bits(included)
+    m, inside = included.size, int(included.sum())
+    if inside not in (m // 2, (m + 1) // 2):
+        raise DomainError(f"Expected exactly half of the canaries to be included, got {inside} of {m}.")
+
+
 def check_included(included: Array) -> None:
     """Raise `DomainError` if inclusion bits are not 0 or 1, or plainly do not come from fair coins.
 
     The theorems need canaries that are included independently with probability 1/2 each. With other
     probabilities many guesses are correct without any leak.
     """
-    wrong = (included != 0.0) & (included != 1.0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise DomainError(f"Expected inclusion bits 0 or 1, got {included[row]:g} in row {row + 1}.")
+    _check_bits(included)
     m, inside = included.size, int(included.sum())
     more = max(inside, m - inside)
     if 2.0 * float(scipy.special.betainc(more, m - more + 1.0, 0.5)) < _RARE:
         raise DomainError(
             f"Expected canaries that are included with probability 1/2 each, got {inside} of {m} included."
         )
+
+
+def _check_bits(included: Array) -> None:
+    """Raise `DomainError` if inclusion bits are not 0 or 1."""
+    wrong = (included != 0.0) & (included != 1.0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DomainError(f"Expected inclusion bits 0 or 1, got {included[row]:g} in row {row + 1}.")
 
 
 def _check_scores(scores: Array, guesses: int) -> None:
@@ -117,7 +188,9 @@ def _check_scores(scores: Array, guesses: int) -> None:
         raise DomainError(f"Expected guesses <= canaries, got guesses={guesses}, canaries={scores.size}.")
 
 
-def correct_if_shuffled(scores: Array, included: Array, guesses: Guesses, repetitions: int) -> Indices:
+def correct_if_shuffled(
+    scores: Array, included: Array, guesses: Guesses, repetitions: int, candidates: int = 0
+) -> Indices:
     """Return the numbers of correct guesses after repeated shuffles of the inclusion bits.
 
     Shuffled bits are independent of the scores, so an audit at confidence q should refute privacy in a share
@@ -128,12 +201,19 @@ def correct_if_shuffled(scores: Array, included: Array, guesses: Guesses, repeti
         included: Inclusion bits, 0 or 1.
         guesses: The guesses.
         repetitions: Number of permutations.
+        candidates: Number of records of each set, within which bits are shuffled; 0 without sets.
 
     Returns:
         Numbers of correct guesses, shape (repetitions,).
     """
     rng = _generator(scores, "shuffles")
-    return np.array([guesses.correct(rng.permutation(included)) for _ in range(repetitions)], dtype=np.int64)
+
+    def shuffled() -> Array:
+        if not candidates:
+            return rng.permutation(included)
+        return np.asarray(rng.permuted(whole_sets(included, candidates), axis=1).ravel())
+
+    return np.array([guesses.correct(shuffled()) for _ in range(repetitions)], dtype=np.int64)
 
 
 def _generator(scores: Array, purpose: str) -> np.random.Generator:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from privcore.answer import Answer
-from privcore.auditing.problems import MOST, AuditEpsilon, refuted
+from privcore.auditing.problems import MOST, AuditEpsilon, level, refuted
 from privcore.auditing.revealed import only_pure, revealed_tail
 from privcore.method import Cost, Direction, Method
 from privcore.papers import STEINKE
@@ -29,7 +29,7 @@ class AuditingSteinke(Method[AuditEpsilon]):
         return Cost(seconds=0.03 + 1.5e-4 * problem.guesses**0.5, bytes=2e6 + 4e4 * problem.guesses**0.5)
 
     def answer(self, problem: AuditEpsilon, seed: int) -> Answer:
-        tau = 1.0 - problem.audit_confidence
+        tau = level(problem)
 
         def refutes(epsilon: float) -> bool:
             counts = problem.canaries, problem.guesses, problem.correct

@@ -1,6 +1,7 @@
 """Audits that use Theorem 9 for all events of counts: without a model, and for the Gaussian family."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from privcore.answer import Answer
 from privcore.auditing.approximate import epsilon_of, no_gaussian_epsilon, refuted_mu
@@ -12,6 +13,7 @@ from privcore.auditing.problems import (
     AuditMu,
     AuditTail,
     Counts,
+    level,
     recursion_cost,
     refuted,
 )
@@ -121,7 +123,7 @@ def tightest_mu(problem: AuditEpsilon | AuditMu) -> float:
     start = mu_without_programme(problem)
     if start == 0.0 or start >= MOST_MU or too_many_guesses(problem) is not None:
         return start
-    found = largest_mu(problem, gaussian_profile, start, 1.0 - problem.audit_confidence)
+    found = largest_mu(problem, gaussian_profile, start, level(problem))
     return max(start, found * (1.0 - AUDIT_SEARCH))
 
 
@@ -148,11 +150,12 @@ def claim_of(problem: AuditEpsilon, epsilon: float) -> AuditTail:
     return AuditTail(**counts_of(problem), claimed_epsilon=epsilon, delta=problem.delta)
 
 
-def counts_of(problem: Counts) -> dict[str, int]:
-    """Return the counts of an audit as fields."""
+def counts_of(problem: Counts) -> dict[str, Any]:
+    """Return the counts of an audit, and its design, as fields."""
     return {
         "canaries": problem.canaries,
         "guesses": problem.guesses,
         "correct": problem.correct,
         "alternatives": problem.alternatives,
+        "design": problem.design,
     }

@@ -23,8 +23,8 @@ NOISE_BRACKET = 2.0**-50
 
 SHORT_FORMULA = 2.0**-48
 """Counted: 32 u. The error of a mean takes at most 8 operations, and the crossing dimension 10; the formulas
-of the decomposition into Poisson sampling take at most 3 functions and 6 operations without cancellation.
-Also checked."""
+of the decomposition into Poisson sampling take at most 3 functions and 6 operations without cancellation, and
+the probability of half of the canaries one function and 6 operations. Also checked."""
 
 SUBNORMAL = 2e-323
 """Counted: four times the smallest double; the formulas of the error of a mean have at most three products or

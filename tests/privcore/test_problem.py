@@ -121,7 +121,7 @@ ORDERED = {
     "poisson-epsilon": "sigma steps sampling_probability delta epochs adjacency",
     "unamplified-epsilon": "sigma delta steps participations epochs adjacency",
     "poisson-error": "epsilon delta steps examples proportion dimension",
-    "audit-ceiling": "canaries guesses correct alternatives delta audit_confidence family",
+    "audit-ceiling": "canaries guesses correct alternatives design delta audit_confidence family",
 }
 
 

@@ -45,7 +45,7 @@ export const assumedIn = ({ table: { problem }, question }) =>
 
 /** The neighbouring relation of an audit, or "". */
 const relationIn = ({ table: { problem }, question }) =>
-  problem.relation?.[(question.alternatives ?? 2) === 2 ? "two" : "more"] ?? "";
+  problem.relation?.[(question.alternatives ?? 2) === 2 && question.design !== "pairs" ? "inclusion" : "records"] ?? "";
 
 /** The neighbouring relation and the assumption of an answer, each in a line, if it has any. */
 export function conditionsOf(state) {

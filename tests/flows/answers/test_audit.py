@@ -18,8 +18,11 @@ from privcore import Point, evaluate, find, find_problem
 from privsweep import ask
 
 
-def content(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    assert run(["audit", *map(str, words), "--delta", "1e-5", "--json"]) == 0
+def content(
+    capsys: pytest.CaptureFixture[str], *words: object, design: str | None = "independent"
+) -> dict[str, Any]:
+    stated = [] if design is None else ["--design", design]
+    assert run(["audit", *map(str, words), *stated, "--delta", "1e-5", "--json"]) == 0
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
     return printed
 
@@ -63,7 +66,7 @@ def test_a_claim_is_refuted_where_the_refuted_epsilon_is_above_it(capsys: pytest
 
 def test_a_claim_is_refuted_by_the_best_of_three_bounds(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--counts", "1000", "100", "90", "--delta", "1e-4", "--claimed-epsilon", "1.615"]
-    assert run(["audit", *words, "--json"]) == 0
+    assert run(["audit", *words, "--design", "independent", "--json"]) == 0
     claim = json.loads(capsys.readouterr().out)["claim"]
     assert claim["refuted"] is True
     assert claim["p_value"]["auditing.exact"] < 0.0467
@@ -113,17 +116,20 @@ def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str
     assert run(["audit", *words, "--null-check", "20"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("of 132 guesses about 1000 canaries correct")
-    assert [line.endswith("for every mechanism") for line in lines[4:7]] == [True] * 3
-    for line, name in zip(lines[8:10], ("tightestmu", "gaussian"), strict=True):
+    assert lines[1].startswith(
+        "assumed design: each canary was in or out by its own fair coin (independent; "
+    )
+    assert [line.endswith("for every mechanism") for line in lines[5:8]] == [True] * 3
+    for line, name in zip(lines[9:11], ("tightestmu", "gaussian"), strict=True):
         assert line.startswith(f"auditing.{name}")
         assert line.endswith("model-based: only if the mechanism behaves like Gaussian noise")
-    assert lines[10].startswith("refuted mu of Gaussian differential privacy: ")
-    assert lines[11].startswith("claim epsilon = 9: not refuted, which does not confirm it; p-value ")
-    assert " of 20 audits with shuffled inclusion bits refute some epsilon > 0" in lines[12]
+    assert lines[11].startswith("refuted mu of Gaussian differential privacy: ")
+    assert lines[12].startswith("claim epsilon = 9: not refuted, which does not confirm it; p-value ")
+    assert " of 20 audits with shuffled inclusion bits refute some epsilon > 0" in lines[13]
 
 
 def test_more_alternatives_are_audited_from_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = content(capsys, "--counts", 1000, 100, 60, "--alternatives", 10)
+    shown = content(capsys, "--counts", 1000, 100, 60, "--alternatives", 10, design=None)
     names = ["auditing.tightest", "auditing.combined", "auditing.approximate"]
     assert list(shown["refuted_epsilon"]) == names
     assert shown["refuted_epsilon"]["auditing.combined"] > 2.0
@@ -158,16 +164,25 @@ def test_the_null_check_counts_what_the_audits_of_shuffled_bits_refute(tmp_path:
     assert shown["null_check"]["nominal"] == pytest.approx(30.0)
 
 
-COUNTS = ["--counts", "100", "20", "15"]
+COUNTS = ["--counts", "100", "20", "15", "--design", "independent"]
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--counts", "100", "20", "21"], "Expected correct <= guesses, got correct=21, guesses=20."),
-        (["--counts", "10", "20", "15"], "Expected guesses <= canaries, got guesses=20, canaries=10."),
-        (["--counts", "0", "0", "0"], "Expected canaries in {1, ..., 1000000000}, got canaries=0."),
-        (["--counts", "100", "20", "1.5"], "Expected correct in {0, ..., 1000000000}, got correct=1.5."),
+        (
+            [*COUNTS, "--counts", "100", "20", "21"],
+            "Expected correct <= guesses, got correct=21, guesses=20.",
+        ),
+        (
+            [*COUNTS, "--counts", "10", "20", "15"],
+            "Expected guesses <= canaries, got guesses=20, canaries=10.",
+        ),
+        ([*COUNTS, "--counts", "0", "0", "0"], "Expected canaries in {1, ..., 1000000000}, got canaries=0."),
+        (
+            [*COUNTS, "--counts", "100", "20", "1.5"],
+            "Expected correct in {0, ..., 1000000000}, got correct=1.5.",
+        ),
         ([*COUNTS, "--confidence", "1"], "Expected confidence in [0.5, 1), got confidence=1."),
         ([*COUNTS, "--delta", "1"], "Expected delta in [0, 1), got delta=1."),
         ([*COUNTS, "--alternatives", "1"], "Expected alternatives in {2, ..., 1000000}, got alternatives=1."),
@@ -183,7 +198,19 @@ COUNTS = ["--counts", "100", "20", "15"]
             ["--scores", "x.csv", "--guesses", "2"],
             "Expected a file with a column of numbers, but x.csv is not",
         ),
-        (["--scores", "x.csv", "--guesses", "2", "--alternatives", "3"], "Expected --alternatives 2 with"),
+        (
+            COUNTS[:4],
+            "Expected --design with --counts: independent (each canary was in or out by its own fair",
+        ),
+        ([*COUNTS[:4], "--design", "coins"], "Expected --design independent (each"),
+        (
+            [*COUNTS[:4], "--design", "candidates"],
+            "Expected --alternatives with --design candidates, the number",
+        ),
+        (
+            [*COUNTS, "--alternatives", "3"],
+            "Expected --design candidates with --alternatives 3, got independent.",
+        ),
         ([*COUNTS, "--centre", "1"], "Expected --centre with --clearest only, and a number, got 1."),
         (
             ["--scores", "x.csv", "--guesses", "2", "--one-sided", "--clearest"],
@@ -216,7 +243,7 @@ def test_misuse_gets_one_sentence(
             3,
             "Expected an even number of guesses, half in and half out, got 3.",
         ),
-        ("score,included\n1,1\n2,0\n", 4, "Expected guesses <= canaries, got guesses=4, canaries=2."),
+        ("score,included\n1,1\n2,1\n", 4, "Expected guesses <= canaries, got guesses=4, canaries=2."),
         ("score,included\n", 2, "Expected 1 to 100000000 rows in"),
         ("", 2, "Expected 1 to 100000000 rows in"),
         ("score,included\n" + "1,1\n" * 100, 2, "Expected canaries that are included with probability 1/2"),
@@ -255,8 +282,11 @@ def test_counts_that_a_mechanism_without_loss_attains_refute_exactly_nothing(
 
 @pytest.mark.parametrize("alternatives", [2, 5])
 def test_an_answer_in_python_names_the_neighbouring_relation_and_the_estimates(alternatives: int) -> None:
-    counts = {"canaries": 100, "guesses": 50, "correct": 40, "delta": 1e-5, "alternatives": alternatives}
-    found = ask("audit-epsilon", **counts)
+    counts: dict[str, Any] = {"canaries": 100, "guesses": 50, "correct": 40, "delta": 1e-5}
+    stated: dict[str, Any] = (
+        {"design": "independent"} if alternatives == 2 else {"alternatives": alternatives}
+    )
+    found = ask("audit-epsilon", **counts, **stated)
     relation = NEIGHBOURS["add-remove" if alternatives == 2 else "replace-one"]
     assert found.neighbours == relation
     assert f"neighbours {relation}" in str(found).splitlines()

@@ -179,9 +179,21 @@ def test_a_threshold_from_one_half_is_used_for_the_other(
 @pytest.mark.parametrize(
     ("words", "neighbours"),
     [
-        (["audit", "--delta", "1e-5", "--counts", "1000", "100", "90"], "add-remove"),
+        (
+            ["audit", "--delta", "1e-5", "--counts", "1000", "100", "90", "--design", "independent"],
+            "add-remove",
+        ),
         (["audit", "--delta", "1e-5", "--counts", "1000", "100", "40", "--alternatives", "5"], "replace-one"),
-        (["ask", "audit-mu", "canaries=1000", "guesses=100", "correct=90"], "add-remove"),
+        (["audit", "--delta", "1e-5", "--counts", "1000", "100", "90", "--design", "pairs"], "replace-one"),
+        (
+            ["audit", "--delta", "1e-5", "--counts", "1000", "100", "90", "--design", "exactly-half"],
+            "add-remove",
+        ),
+        (
+            ["ask", "audit-mu", "canaries=1000", "guesses=100", "correct=90", "design=independent"],
+            "add-remove",
+        ),
+        (["ask", "audit-mu", "canaries=1000", "guesses=100", "correct=90", "design=pairs"], "replace-one"),
         (["ask", "audit-mu", "canaries=1000", "guesses=100", "correct=40", "alternatives=5"], "replace-one"),
     ],
 )
@@ -377,7 +389,7 @@ def test_the_column_of_inclusion_bits_of_one_of_two_files_may_have_another_name(
     pyarrow.parquet.write_table(
         pa.table({"score": SCORES, "member": INCLUDED}), file := tmp_path / "s.parquet"
     )
-    files = ["--scores", file, "--scores-out", file]
+    files = ["--scores", file, "--scores-out", file, "--design", "independent"]
     assert audit(capsys, *files)["canaries"] == 2 * CANARIES, "the name of the column says nothing"
     words = [*map(str, files), "--included-column", "member", "--guesses", "60", "--delta", "1e-5"]
     assert run(["audit", *words]) == 2

@@ -89,6 +89,10 @@ DECIDED_OF = {
 }
 """Likewise, for one problem each."""
 DECIDED_OF |= {
+    (name, "alternatives"): "of all alternatives, 2 (in or out) have the largest p-value"
+    for name in ("audit-tail", "audit-gaussian-tail")
+}
+DECIDED_OF |= {
     ("audit-training", "bug"): "a training without a planted bug refutes the smallest epsilon",
     ("audit-dpsgd-epsilon", "alternatives"): "of all alternatives, 2 (in or out) refute the smallest epsilon",
     ("audit-power", "family"): "without an assumption about the mechanism, an audit refutes least",
@@ -102,7 +106,9 @@ KINDS = [kind for kind in PROBLEMS if kind.defaults()]
 UNKNOWN = (
     "audit-best-guesses",
     "audit-dpsgd-epsilon",
+    "audit-gaussian-tail",
     "audit-power",
+    "audit-tail",
     "audit-training",
     "label-learning",
     "label-learning-loss",

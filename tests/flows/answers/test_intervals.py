@@ -55,7 +55,7 @@ def test_a_proof_is_the_answer_and_the_intervals_are_named_after_it(privsweep: C
 
 
 def test_of_lower_ends_alone_the_largest_is_the_narrowest(privsweep: Command) -> None:
-    audit = {"canaries": 1000, "guesses": 100, "correct": 90, "alternatives": 2, "delta": 1e-4}
+    audit = {"canaries": 1000, "guesses": 100, "correct": 90, "design": "independent", "delta": 1e-4}
     problem = find_problem("audit-epsilon").from_fields(audit)
     for name, lower in (("steinke", 1.5), ("tightest", 1.6), ("approximate", 1.55)):
         put(

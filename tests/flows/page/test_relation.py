@@ -1,4 +1,4 @@
-"""The page names the neighbouring relation of an audit, which follows from the number of alternatives."""
+"""The page names the neighbouring relation of an audit, which follows from its design."""
 
 from pathlib import Path
 
@@ -18,26 +18,27 @@ COUNTS = {"canaries": 100, "guesses": 50, "correct": 40, "delta": 1e-5}
 
 
 @pytest.fixture(scope="module")
-def audits(folder: Path) -> dict[int, Problem]:
-    """Stored audits of guesses between two and between five alternatives, by their number."""
+def audits(folder: Path) -> dict[str, Problem]:
+    """Stored audits of guesses between two and between five alternatives, by their number, and of pairs."""
     points = [
         point("audit-tail", "auditing.exact", **COUNTS, claimed_epsilon=1.0, alternatives=k) for k in (2, 5)
     ]
+    points.append(point("audit-tail", "auditing.exact", **COUNTS, claimed_epsilon=1.0, design="pairs"))
     points.append(point("audit-epsilon", "auditing.tightest", **COUNTS))
     with open_store(store_of(folder / "audits", points)) as store:
         build(store, folder / "www" / "audits")
-    return {2: points[0].problem, 5: points[1].problem}
+    return {"independent": points[0].problem, "candidates": points[1].problem, "pairs": points[2].problem}
 
 
-@pytest.mark.parametrize("alternatives", [2, 5])
+@pytest.mark.parametrize("design", ["independent", "candidates", "pairs"])
 def test_a_proved_answer_about_an_audit_names_the_relation(
-    browser: webdriver.Chrome, origin: str, audits: dict[int, Problem], alternatives: int
+    browser: webdriver.Chrome, origin: str, audits: dict[str, Problem], design: str
 ) -> None:
-    fields = COUNTS | {"claimed_epsilon": 1, "alternatives": alternatives}
+    fields = audits[design].as_fields()
     asked = "&".join(f"{name}={value}" for name, value in fields.items())
     visit(browser, f"{origin}/audits/#problem=audit-tail&{asked}")
     wait(browser, "#number")
-    relation = NEIGHBOURS[audits[alternatives].relation()]
+    relation = NEIGHBOURS[audits[design].relation()]
     assert f"neighbours: {relation}" in text(browser, "bracket")
     for copy in ("LaTeX", "Citation"):
         assert relation in copied(browser, copy)
@@ -45,7 +46,7 @@ def test_a_proved_answer_about_an_audit_names_the_relation(
 
 @pytest.mark.usefixtures("audits")
 def test_an_answer_with_a_confidence_names_the_relation(browser: webdriver.Chrome, origin: str) -> None:
-    asked = "&".join(f"{name}={value}" for name, value in COUNTS.items())
+    asked = "&".join(f"{name}={value}" for name, value in (COUNTS | {"design": "independent"}).items())
     visit(browser, f"{origin}/audits/#problem=audit-epsilon&{asked}")
     wait(browser, "#bracket .kind")
     assert f"neighbours: {NEIGHBOURS['add-remove']}" in text(browser, "bracket")

@@ -97,7 +97,10 @@ def test_an_empty_tab_says_how_to_fill_it(browser: webdriver.Chrome, origin: str
 def test_what_holds_with_a_confidence_is_told_with_it(
     browser: webdriver.Chrome, page: str, store: Path
 ) -> None:
-    visit(browser, f"{page}#problem=audit-epsilon&canaries=100&guesses=50&correct=45&delta=1e-5")
+    visit(
+        browser,
+        f"{page}#problem=audit-epsilon&canaries=100&guesses=50&correct=45&delta=1e-5&design=independent",
+    )
     shown = wait(browser, "#bracket .number").text
     cut = (
         "return [...document.querySelectorAll('.symbol')].filter((e) => e.scrollWidth > e.clientWidth).length"

@@ -10,7 +10,7 @@ from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.auditing.problems import AuditMu
 from privcore.auditing.programme import solve
 
-SOME = {"canaries": 100, "guesses": 80, "correct": 60}
+SOME: dict[str, Any] = {"canaries": 100, "guesses": 80, "correct": 60}
 SAMPLED = {"sampling_probability": 0.1, "steps": 500}
 
 

@@ -93,7 +93,7 @@ def test_a_refuted_epsilon_or_mu_is_below_the_ceiling_of_all_audits(
 @pytest.mark.thorough
 def test_a_refuted_mu_has_a_proved_bound_below_the_level() -> None:
     for canaries, guesses, correct in ((1000, 100, 90), (50, 50, 35)):
-        counts = {"canaries": canaries, "guesses": guesses, "correct": correct}
+        counts: dict[str, Any] = {"canaries": canaries, "guesses": guesses, "correct": correct}
         mu = tightest_mu(AuditEpsilon(**counts, delta=1e-5))
         p_value = answer(
             "audit-gaussian-tail", "auditing.programme", {"profile_points": 200}, mu=mu, **counts

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -618,7 +619,7 @@ def test_bounds_of_a_programme_stay_within_their_slacks(often: int) -> None:
     rng, solved = random.Random(31), 0
     for _ in range(20 * often):
         guesses = rng.choice((rng.randint(1, 30), rng.randint(1, 100))) if solved else 500
-        counted = {"canaries": guesses * rng.choice((1, 10, 10**6)), "guesses": guesses}
+        counted: dict[str, Any] = {"canaries": guesses * rng.choice((1, 10, 10**6)), "guesses": guesses}
         counted["correct"] = rng.randint(guesses // 2, guesses)
         level, delta = 10.0 ** rng.uniform(-9.0, 1.5), 10.0 ** rng.choice((-300.0, rng.uniform(-20.0, -1.0)))
         asked = rng.choice(
