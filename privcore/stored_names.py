@@ -146,6 +146,7 @@ METHODS = {
     "labels.dominated": "labels.dominated:LabelsDominated",
     "labels.fourier": "labels.fourier:LabelsFourier",
     "labels.gauss": "labels.gauss:LabelsGauss",
+    "labels.guess": "labels.guess:LabelsGuess",
     "labels.infinite": "labels.likelihood:LabelsInfinite",
     "labels.likelihood": "labels.likelihood:LabelsLikelihood",
     "labels.reach": "labels.reach:LabelsReach",

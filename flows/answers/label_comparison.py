@@ -1,14 +1,17 @@
 """A prior, and the quantities of bags of labels and of randomized response over it."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
 from flows.answers.label_quantity import CONFIDENCE, Quantity, read, read_proof
-from privcore import Answer, Bracket, Point, Problem, evaluate, find_problem
+from privcore import Answer, Bracket, DomainError, Point, Problem, evaluate, find_problem
 
+MOST_BAG_SIZE = 4096
+"""Largest bag size of a search."""
 PROBLEMS = {
     "advantage": "label-advantage",
     "accuracy": "label-attack-accuracy",
@@ -27,6 +30,7 @@ class LabelComparison:
         mechanism: Mechanism with bags: `llp`, `llp-geometric` or `llp-laplace`.
         label_epsilon: Epsilon of its noise; infinity for `llp`.
         level: Level of the quantile of the multiplicative advantage.
+        draw: Draw of the bags: `with-replacement` or `partition`; None is that of a question.
         report: Called with a description of each computation, for a status line.
     """
 
@@ -34,6 +38,7 @@ class LabelComparison:
     mechanism: str = "llp"
     label_epsilon: float = math.inf
     level: float = 0.98
+    draw: str | None = None
     report: Callable[[str], None] = lambda _: None
     known: dict[tuple[Problem, float], Quantity] = field(default_factory=dict, compare=False)
 
@@ -45,7 +50,7 @@ class LabelComparison:
     def problem(self, quantity: str, **mechanism: Any) -> Problem:
         """Return the problem about a quantity of a mechanism with its parameters."""
         level = {"level": self.level} if quantity == "log_ratio" else {}
-        return find_problem(PROBLEMS[quantity]).from_fields({"prior": self.prior} | level | mechanism)
+        return find_problem(PROBLEMS[quantity]).asked({"prior": self.prior} | level | mechanism)
 
     def bags(self, quantity: str, bag_size: int) -> Quantity:
         """Return a quantity of bags of this size."""
@@ -61,9 +66,28 @@ class LabelComparison:
 
     def of_bags(self, quantity: str, bag_size: int) -> Problem:
         """Return the problem about a quantity of bags of this size."""
+        draw = {} if self.draw is None else {"draw": self.draw}
         return self.problem(
-            quantity, mechanism=self.mechanism, bag_size=bag_size, label_epsilon=self.label_epsilon
+            quantity, mechanism=self.mechanism, bag_size=bag_size, label_epsilon=self.label_epsilon, **draw
         )
+
+    @cached_property
+    def drawn(self) -> str:
+        """How the bags are drawn, also if no draw was stated."""
+        return str(self.of_bags("infinite", 1).as_fields()["draw"])
+
+    @cached_property
+    def largest_bag_size(self) -> int:
+        """Largest bag size of a search: that of a partition is at most the number of rows."""
+        return bisect_left(range(1, MOST_BAG_SIZE + 1), True, key=self._too_large)
+
+    def _too_large(self, bag_size: int) -> bool:
+        """Return whether bags of this size are larger than the file."""
+        try:
+            self.of_bags("infinite", bag_size)
+        except DomainError:
+            return True
+        return False
 
     def response(self, quantity: str, epsilon: float) -> Quantity:
         """Return a quantity of randomized response."""

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
-from flows.answers.label_comparison import LabelComparison
+from flows.answers.label_comparison import MOST_BAG_SIZE, LabelComparison
 from flows.answers.label_quantity import CONFIDENCE, Quantity, read
 from privcore import Bracket, find
 
-MOST_BAG_SIZE = 4096
-"""Largest bag size of the search."""
 _OF_TRIAL = 1.0 - (1.0 - CONFIDENCE) / (2 * MOST_BAG_SIZE.bit_length())
 """Confidence of each simulation of a search: it tries at most 13 powers of two and 11 sizes between them."""
 _ONE_BY_ONE = 30.0
@@ -82,13 +80,12 @@ class _Search:
         return trial.value <= self.target.value
 
     def bisect(self) -> int | None:
-        """Return the bag size at which doubling and bisection end, or None if no power of two is enough."""
-        high = 1
+        """Return the bag size at which doubling and bisection end, or None if no tried size is enough."""
+        low, high = 0, 1
         while not self.enough(high):
-            if high == MOST_BAG_SIZE:
+            if high == self.comparison.largest_bag_size:
                 return None
-            high *= 2
-        low = high // 2
+            low, high = high, min(2 * high, self.comparison.largest_bag_size)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.enough(middle) else (middle, high)
@@ -106,7 +103,7 @@ class _Search:
 
     def first_open(self) -> int:
         """Return the least size that is not proved to reveal more, trying one size after another."""
-        low, end = 0, int(min(self.least_sure(), MOST_BAG_SIZE + 1))
+        low, end = 0, int(min(self.least_sure(), self.comparison.largest_bag_size + 1))
         high = end
         while high - low > 1:  # the share of labels that are revealed for certain is proved to fall
             middle = (low + high) // 2

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.answers.label_comparison import PROBLEMS
-from flows.answers.label_equal import MOST_BAG_SIZE
 from flows.answers.labels import ROWS
 from flows.printing import exactly, plain, rounded_down, rounded_up
 from privcore import find_problem
@@ -42,34 +41,36 @@ def paragraphs(content: Mapping[str, Any]) -> list[str]:
             bits = [_reading(_in_bits(readings[row])) for readings in columns.values()]
             lines.append([f"{quantile}, bits", *bits])
     blind = _reading(content["blind_accuracy"], find_problem(PROBLEMS["accuracy"]).largest)
+    cut = " cut into random bags" if content["draw"] == "partition" else ""
     parts = [
-        f"prior {exactly(content['prior'])}; a blind guess is right with probability {blind}",
+        f"prior {exactly(content['prior'])}{cut}; a blind guess is right with probability {blind}",
         _aligned(lines),
     ]
     if content["assumed"]:
         parts.append(f"assumed: {exactly(content['assumed'])}")
     if "equal_epsilon" in content:
         title = f"randomized response that reveals as much as bags of {content['bag_size']}: epsilon"
-        parts.append(_equal(title, content["equal_epsilon"], quantile))
+        parts.append(_equal(title, content["equal_epsilon"], quantile, content))
     if "equal_bag_size" in content:
         title = (
             f"smallest bags that reveal no more than rr with epsilon = {content['rr_epsilon']:g}: bag size"
         )
-        parts.append(_equal(title, content["equal_bag_size"], quantile) + _RISES)
+        parts.append(_equal(title, content["equal_bag_size"], quantile, content) + _RISES)
     return parts
 
 
-def _equal(title: str, equals: Mapping[str, Any], quantile: str) -> str:
+def _equal(title: str, equals: Mapping[str, Any], quantile: str, content: Mapping[str, Any]) -> str:
     names = {"advantage": "in additive advantage", "log_ratio": f"in the {quantile}"}
     lines = [
-        [names[q], _none(equal) if equal["value"] is None else _reading(equal)] for q, equal in equals.items()
+        [names[q], _none(equal, content["largest_bag_size"]) if equal["value"] is None else _reading(equal)]
+        for q, equal in equals.items()
     ]
     return f"{title}\n{_aligned(lines)}"
 
 
-def _none(equal: Mapping[str, float]) -> str:
+def _none(equal: Mapping[str, float], largest: int) -> str:
     """Return that no bag size reveals as little, or that none was found."""
-    return f"none{'' if equal['lower'] > MOST_BAG_SIZE else ' found'} up to {MOST_BAG_SIZE}"
+    return f"none{'' if equal['lower'] > largest else ' found'} up to {largest}"
 
 
 def _reading(reading: Mapping[str, float], largest: float = math.inf) -> str:

@@ -28,6 +28,8 @@ def contents_of(
         "mechanism": comparison.mechanism,
         "label_epsilon": comparison.label_epsilon,
         "level": comparison.level,
+        "draw": comparison.drawn,
+        "largest_bag_size": comparison.largest_bag_size,
         "bag_size": bag_size,
         "rr_epsilon": epsilon,
         "assumed": comparison.problem("accuracy", mechanism="none").assumption(),

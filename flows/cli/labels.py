@@ -37,6 +37,13 @@ def labels(
     level: Annotated[
         str, typer.Option(metavar="NUMBER", help="Level of the quantile of the log-likelihood ratio.")
     ] = "0.98",
+    draw: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="Bags of a column: partition (the file cut into random bags; default) or with-replacement.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare bags of labels with randomized response, and find when both reveal the same.
@@ -53,6 +60,7 @@ def labels(
         mechanism=str(domain("mechanism", mechanism)),
         label_epsilon=float(domain("label_epsilon", label_epsilon)),
         level=float(domain("level", level)),
+        draw=None if draw is None else str(domain("draw", draw)),
     )
     if comparison.mechanism not in ("llp", "llp-geometric", "llp-laplace"):
         raise DomainError(

@@ -41,10 +41,12 @@ class Prior(ABC):
     Attributes:
         error: Bound on the relative error of overturned masses and probabilities.
         moment_error: Bound on the relative error of the moments.
+        counts: Numbers of rows of a file with each of the `atoms`; None if the prior is not a column.
     """
 
     error: float = 1e-11
     moment_error: float = 1e-15
+    counts: NDArray[np.int64] | None = None
 
     @property
     @abstractmethod

@@ -34,7 +34,7 @@ def column_prior(text: str, inside: str) -> FinitePrior:
     values = referenced(inside, _values, _sha256)
     starts = np.flatnonzero(np.diff(values, prepend=-1.0))
     counts = np.diff(starts, append=values.size)
-    return FinitePrior(text, values[starts], counts / values.size, error=1e-12)
+    return FinitePrior(text, values[starts], counts / values.size, error=1e-12, counts=counts)
 
 
 def _sha256(values: Array) -> str:

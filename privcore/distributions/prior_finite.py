@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privcore.distributions.notation import spelled
 from privcore.distributions.prior import Array, Cells, Prior
@@ -17,13 +18,26 @@ _LOSS = 5e-15
 
 
 class FinitePrior(Prior):
-    r"""Values $\eta_b$ with weights $w_b$; $\Psi(t)$ sums $w_b |\eta_b - t|$ between t and 1/2."""
+    r"""Values $\eta_b$ with weights $w_b$; $\Psi(t)$ sums $w_b |\eta_b - t|$ between t and 1/2.
 
-    def __init__(self, text: str, values: Array, weights: Array, error: float = 1e-14) -> None:
+    Attributes:
+        values: The values, rising.
+        weights: Their probabilities.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        values: Array,
+        weights: Array,
+        error: float = 1e-14,
+        counts: NDArray[np.int64] | None = None,
+    ) -> None:
         self._text = text
         self.values = values
         self.weights = weights
         self.error = self.moment_error = error
+        self.counts = counts
 
     @classmethod
     def point(cls, p: float) -> Self:
@@ -121,6 +135,28 @@ class FinitePrior(Prior):
         places = np.searchsorted(edges, rng.random(shape) * edges[-1], side="right")
         return np.asarray(self.values[np.minimum(places, self.values.size - 1)])
 
+    def draw_rows(self, rng: np.random.Generator, bags: int, members: int) -> Array:
+        """Return values of different rows of the file for each bag, uniform over all choices.
+
+        Args:
+            rng: Source of randomness.
+            bags: Number of independent choices.
+            members: Number of rows of each choice, at most that of the file.
+
+        Returns:
+            Shape (bags, members), in random order.
+        """
+        assert self.counts is not None
+        ends = np.cumsum(self.counts)
+        total = int(ends[-1])
+        if total <= 4 * members:
+            rows = rng.permuted(np.broadcast_to(np.arange(total), (bags, total)), axis=1)[:, :members]
+        else:  # a row that was drawn before is drawn again
+            rows = rng.integers(total, size=(bags, members))
+            while (again := _repeated(rows)).any():
+                rows[again] = rng.integers(total, size=int(again.sum()))
+        return np.asarray(self.values[np.searchsorted(ends, rows, side="right")])
+
     def cells(self, number: int) -> Cells | None:
         if self.values.size > number:
             return None
@@ -131,6 +167,15 @@ def overturned_at(eta: float | Array, one: float | Array, zero: float | Array) -
     r"""Return $(\eta g_1 - (1 - \eta) g_0)_+$, or for $\eta > 1/2$ its mirror image."""
     difference = eta * one - (1.0 - eta) * zero
     return np.asarray(np.maximum(0.0, np.where(np.asarray(eta) <= 0.5, difference, -difference)))
+
+
+def _repeated(rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return a mask of the entries that occur before them in their line."""
+    order = np.argsort(rows, axis=1, kind="stable")
+    placed = np.take_along_axis(rows, order, axis=1)
+    repeated = np.zeros(rows.shape, dtype=np.bool_)
+    np.put_along_axis(repeated, order[:, 1:], placed[:, 1:] == placed[:, :-1], axis=1)
+    return repeated
 
 
 def _check(p: float) -> None:

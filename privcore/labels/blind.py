@@ -12,7 +12,7 @@ from privcore.distributions.prior_density import Density
 from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
 from privcore.labels.problems import Featured
 from privcore.labels.rows import likelihoods, overturned_ends
-from privcore.labels.tails import is_constant
+from privcore.labels.tails import PARTITION, is_constant
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import LABEL_BOUND
 from privcore.papers import BUSA_FEKETE
@@ -42,6 +42,8 @@ class LabelsBlind(Method[Featured]):
     def applies(self, problem: Featured) -> str | None:
         if problem.mechanism not in ("llp", "llp-geometric"):
             return "The bound is for mechanisms that release a whole number: llp and llp-geometric."
+        if problem.is_partition:
+            return PARTITION
         return None
 
     def cost(self, problem: Featured) -> Cost:

@@ -8,15 +8,18 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_notation import prior
 from privcore.labels.poisson_binomial import Array, pmf
-from privcore.labels.problems import LabelAdvantageTail
-from privcore.labels.rows import members
+from privcore.labels.problems import LabelAdvantageAt, LabelAdvantageTail, LabelProblem
+from privcore.labels.rows import members, one_by_one
 
 _CHUNK = 2**18
 """Number of probabilities that are held in memory at a time."""
 _ERROR = 2.0**-48
 """Relative error of the probabilities of randomized response."""
+_ATTACKED = 8
+"""Number of rows outside each bag whose labels are attacked."""
 _KEPT = 2**23
 """Number of probabilities that are kept for the next problem with the same bags."""
 
@@ -77,6 +80,55 @@ def _drawn(text: str, bag_size: int, samples: int) -> Iterator[Array]:
         yield pmf(law.draw(rng, (min(rows, samples - start), bag_size - 1)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowDraws:
+    """Some random bags of different rows of a file, without one of their rows, and rows that are not in them.
+
+    Attributes:
+        laws: Distributions of the sum of the labels of the others, shape (bags, bag_size).
+        attacked: Etas of a few rows that are not among the others, shape (bags, rows).
+        rates: Means of eta over all rows of the file that are not among the others, shape (bags,).
+    """
+
+    laws: Array
+    attacked: Array
+    rates: Array
+
+
+def bags_of_rows(problem: LabelProblem, samples: int) -> Iterator[RowDraws]:
+    """Yield random bags of a partition of a file, in chunks, from the seed of its prior and bag size.
+
+    Args:
+        problem: The file and the bag size.
+        samples: Number of bags; each is that of an independent partition.
+    """
+    law, others = problem.distribution, problem.bag_size - 1
+    assert isinstance(law, FinitePrior)
+    assert law.counts is not None
+    total, mean = int(law.counts.sum()), law.mean
+    own = problem.eta if isinstance(problem, LabelAdvantageAt) else None
+    if own is not None:  # the attacked row is not among the others
+        law = FinitePrior(law.text, *law.atoms, counts=law.counts - (law.values == own))
+    more = min(_ATTACKED, total - others) if own is None else 0
+    rng = np.random.default_rng(seed_of(problem.prior, problem.bag_size))
+    rows = max(1, _CHUNK // problem.bag_size)
+    for start in range(0, samples, rows):
+        drawn = law.draw_rows(rng, min(rows, samples - start), others + more)
+        attacked = drawn[:, others:] if own is None else np.full((drawn.shape[0], 1), own)
+        rates = (total * mean - drawn[:, :others].sum(axis=1)) / (total - others)
+        yield RowDraws(laws=pmf(drawn[:, :others]), attacked=attacked, rates=np.clip(rates, 0.0, 1.0))
+
+
+def advantages_of_rows(problem: LabelProblem, some: RowDraws) -> tuple[Array, Array]:
+    """Return bounds of the mean advantage over the attacked rows of each bag, each of shape (bags,)."""
+    each = [
+        one_by_one(some.laws, etas, problem.mechanism, problem.label_epsilon)
+        for etas in np.ascontiguousarray(some.attacked.T)
+    ]
+    low, high = (sum(ends) / len(each) for ends in zip(*each, strict=True))
+    return np.asarray(low) * (1.0 - _ERROR), np.asarray(high) * (1.0 + _ERROR)
+
+
 def seed_of(text: str, bag_size: int) -> int:
     """Return the seed of the bags of a prior."""
     return int.from_bytes(hashlib.blake2b(f"{text} {bag_size}".encode(), digest_size=8).digest())
@@ -100,11 +152,13 @@ def advantages_of_bags(problem: LabelAdvantageTail, samples: int, seed: int) -> 
         means = np.concatenate(lows), np.concatenate(highs)
     else:
         drawn = np.empty((samples, 2))
+        shape = (problem.bags, problem.bag_size)
         for i in range(samples):
-            bags = (
-                members(law.draw(rng, (problem.bag_size,)), problem.mechanism, epsilon)
-                for _ in range(problem.bags)
-            )
+            if problem.is_partition and isinstance(law, FinitePrior):
+                etas = law.draw_rows(rng, 1, problem.bags * problem.bag_size).reshape(shape)
+            else:
+                etas = law.draw(rng, shape)
+            bags = (members(bag, problem.mechanism, epsilon) for bag in etas)
             drawn[i] = sum(np.array([low.mean(), high.mean()]) for low, high in bags)
         means = drawn[:, 0] / problem.bags, drawn[:, 1] / problem.bags
     error = (problem.bags + problem.bag_size + 8.0) * 2.0**-52  # of the means

@@ -7,7 +7,7 @@ from typing import get_args
 from privcore.answer import Answer
 from privcore.distributions.prior import Prior
 from privcore.labels.problems import Featured, LabelAdvantage
-from privcore.labels.tails import AGGREGATED, at_most, closed_form, own_variance, uncovered
+from privcore.labels.tails import AGGREGATED, PARTITION, at_most, closed_form, own_variance, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
 
@@ -128,6 +128,8 @@ class LabelsFourier(Method[Featured]):
     def applies(self, problem: Featured) -> str | None:
         if problem.mechanism in AGGREGATED and problem.bag_size == 1:
             return "The lemmas need bags of at least two examples."
+        if problem.is_partition:
+            return PARTITION
         return uncovered(problem, AGGREGATED)
 
     def cost(self, problem: Featured) -> Cost:

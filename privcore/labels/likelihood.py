@@ -6,6 +6,7 @@ from typing import get_args
 
 from privcore.answer import Answer
 from privcore.labels.problems import LabelRatioInfinite, LabelRatioQuantile, LabelRatioTail
+from privcore.labels.revealed import revealed_in_partition
 from privcore.labels.tails import AGGREGATED, at_most, closed_form, is_constant, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import LABEL_BOUND
@@ -126,6 +127,10 @@ class LabelsInfinite(Method[LabelRatioInfinite]):
     labels of the others are 1, or all are 0. Examples are independent, so the probability is
     $p (p + w_0)^{k-1} + (1 - p) (1 - p + w_1)^{k-1}$ with the probabilities $w_0, w_1$ of eta = 0 and 1.
     Noise makes every release possible under both labels.
+
+    In a partition of N rows, the others are different rows. With $z$ rows of eta = 0, whose labels determine
+    nothing about the others, and the elementary symmetric polynomials $e_j$ of the other rows, the term for
+    label 1 is $\sum_j j e_j \binom{z}{k - j} / (k \binom Nk)$, and the term for label 0 its mirror image.
     """
 
     name = "labels.infinite"
@@ -136,11 +141,21 @@ class LabelsInfinite(Method[LabelRatioInfinite]):
 
     def cost(self, problem: LabelRatioInfinite) -> Cost:
         atoms = problem.distribution.atoms
-        return Cost(seconds=0.01, bytes=1e6 + 100.0 * (0 if atoms is None else atoms[0].size))
+        size = 0 if atoms is None else atoms[0].size
+        if problem.is_partition and problem.mechanism == "llp":
+            products = 2.0 * min(size, 512) * (problem.bag_size + 1.0) ** 2
+            return Cost(seconds=0.05 + 1e-7 * size + 1e-9 * products, bytes=2e6 + 200.0 * size)
+        return Cost(seconds=0.01, bytes=1e6 + 100.0 * size)
+
+    def applies(self, problem: LabelRatioInfinite) -> str | None:
+        return problem.contradiction() or None
 
     def answer(self, problem: LabelRatioInfinite, seed: int) -> Answer:
         if problem.mechanism != "llp":
             return Answer.enclosure(0.0, 0.0, detail="every output is possible under both labels")
+        if problem.is_partition:
+            low, high = revealed_in_partition(problem.distribution, problem.bag_size)
+            return Answer.enclosure(low, high, detail="elementary symmetric polynomials")
         p = problem.distribution.mean
         zeros, ones = problem.distribution.ends
         others = problem.bag_size - 1

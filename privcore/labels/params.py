@@ -61,6 +61,15 @@ PRIOR = Text(
         "independent"
     ),
 )
+DRAW = Choice(
+    name="draw",
+    symbol="-",
+    choices=("with-replacement", "partition"),
+    meaning=(
+        "Bags of a column: independent draws from its values (with-replacement), or the rows of the file cut "
+        "into random bags (partition), which reveals more; a question about a column means the partition"
+    ),
+)
 ETA = Real(
     name="eta",
     symbol=r"\eta",

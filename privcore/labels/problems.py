@@ -1,13 +1,15 @@
 """Problems about a release of labels of examples drawn from a prior, and their monotonicity."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from privcore.constraint import Constraint, NoneOf, OneOf
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_notation import prior
+from privcore.errors import DomainError
 from privcore.labels import params as label_params
 from privcore.problem import Problem, falls, grows, proved
 
@@ -36,6 +38,22 @@ MECHANISM: tuple[Constraint, ...] = (
 )
 """Constraints on the noise and on the bag size of each mechanism."""
 
+BAGS_OF_A_FILE: tuple[Constraint, ...] = (
+    OneOf(
+        "is_column",
+        (True,),
+        "Expected draw=with-replacement for prior={prior}, since only rows of a file can be cut into bags.",
+        where=OneOf("draw", ("partition",)),
+    ),
+    NoneOf(
+        "mechanism",
+        SINGLE,
+        "Expected draw=with-replacement for mechanism {mechanism}, which has no bags, got partition.",
+        where=OneOf("draw", ("partition",)),
+    ),
+)
+"""Constraints on the draw of the bags."""
+
 _LESS_NOISE = (
     "The release at a smaller epsilon is a post-processing of the release at a larger epsilon, for "
     "randomized response, geometric and Laplace noise, so an attacker does at least as well at the larger "
@@ -43,7 +61,7 @@ _LESS_NOISE = (
 )
 _LARGER_BAGS = (
     "An attacker can add a simulated label with known distribution to the sum of k labels, with the same "
-    "noise, and obtains the release of a bag of k + 1."
+    "noise, and obtains the release of a bag of k + 1; in a partition, of another row of the file."
 )
 _MONOTONE = proved(label_epsilon=grows(_LESS_NOISE), bag_size=falls(_LARGER_BAGS))
 
@@ -59,12 +77,52 @@ class ReleaseProblem(Problem):
 class LabelProblem(ReleaseProblem):
     """Base of the problems about one mechanism and one prior."""
 
-    constraints = MECHANISM
+    constraints = (*MECHANISM, *BAGS_OF_A_FILE)
 
     mechanism: Annotated[str, label_params.MECHANISM]
     prior: Annotated[str, label_params.PRIOR]
     bag_size: Annotated[int, label_params.BAG_SIZE] = 1
     label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
+    draw: Annotated[str, label_params.DRAW] = "with-replacement"
+
+    @property
+    def is_column(self) -> bool:
+        """Whether the prior is a column of a file."""
+        return self.prior.startswith("column(")
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether the bags are a random partition of the rows of a file."""
+        return self.draw == "partition"
+
+    @property
+    def examples(self) -> int:
+        """Number of examples in the bags that the question is about."""
+        return self.bag_size
+
+    def contradiction(self) -> str:
+        """Return the reason if the file of a partition has too few rows, or no row of the attacked kind."""
+        counts = self.distribution.counts if self.is_partition else None
+        if counts is not None and counts.sum() < self.examples:
+            return (
+                f"Expected bags with at most {counts.sum()} examples, the number of rows of the file, got "
+                f"{self.examples}; draw=with-replacement has no such limit."
+            )
+        return ""
+
+    @classmethod
+    def asked(cls, given: Mapping[str, Any]) -> Self:
+        """Return the problem for a question, in which bags of a column are a partition of its file.
+
+        Raises:
+            DomainError: As for all problems, or the bags are larger than the file.
+        """
+        problem = super().asked(given)
+        if problem.is_column and problem.mechanism not in SINGLE and "draw" not in given:
+            problem = cls.from_fields({**problem.as_fields(), "draw": "partition"})
+        if reason := problem.contradiction():
+            raise DomainError(reason)
+        return problem
 
     @property
     def distribution(self) -> Prior:
@@ -93,7 +151,10 @@ class LabelAdvantage(LabelProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAdvantageAt(LabelProblem):
-    """Individual additive advantage: for examples with this eta, in bags with others drawn from the prior."""
+    """Individual additive advantage: for examples with this eta, in bags with others drawn from the prior.
+
+    In a partition, the example is a row of the file, and the others are rows except that one.
+    """
 
     name = "label-advantage-at"
     asks = "advantage"
@@ -105,6 +166,12 @@ class LabelAdvantageAt(LabelProblem):
     @property
     def attacked(self) -> Prior:
         return FinitePrior.point(self.eta)
+
+    def contradiction(self) -> str:
+        atoms = self.distribution.atoms if self.is_partition else None
+        if atoms is not None and self.eta not in atoms[0]:
+            return f"Expected eta of a row of the file for draw=partition, got eta={self.eta:g} of no row."
+        return super().contradiction()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +191,10 @@ class LabelAdvantageTail(LabelProblem):
 
     threshold: Annotated[float, label_params.ADVANTAGE_THRESHOLD]
     bags: Annotated[int, label_params.BAGS] = 1
+
+    @property
+    def examples(self) -> int:
+        return self.bags * self.bag_size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +227,11 @@ class LabelRatioInfinite(LabelProblem):
     name = "label-ratio-infinite"
     asks = "probability"
     largest = 1.0
-    monotone = proved(bag_size=falls("Both terms of the closed form are powers of probabilities."))
+    monotone = proved(
+        bag_size=falls(
+            "Both terms of the closed form are powers of probabilities; the events of a partition are nested."
+        )
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

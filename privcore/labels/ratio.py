@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 
-from privcore.distributions.prior import Prior
 from privcore.labels import laplace
 from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
 from privcore.labels.rows import discrete, likelihoods
@@ -22,11 +21,11 @@ class RatioLaw:
     r"""The distribution of $|\ln g_1 - \ln g_0|$, as its atoms or, for Laplace noise, by its parts.
 
     An output has the probability $\eta g_1 + (1 - \eta) g_0$. Since eta is independent of the other examples,
-    its mean over the prior is $p g_1 + (1 - p) g_0$.
+    its mean over the prior is $p g_1 + (1 - p) g_0$. In a partition, p is the mean of the rows that are left.
 
     Attributes:
         epsilon: Label differential privacy of the noise; infinity without noise.
-        rate: Mean p of eta.
+        rates: For Laplace noise, mean p of eta given each row of `laws`; otherwise empty.
         error: Relative error of the probabilities.
         spread: Absolute error of a ratio in nats.
         ratios: Absolute log-ratios of the released counts, ascending; empty for Laplace noise.
@@ -36,7 +35,7 @@ class RatioLaw:
     """
 
     epsilon: float
-    rate: float
+    rates: Array
     error: float
     spread: float
     ratios: Array
@@ -45,32 +44,37 @@ class RatioLaw:
     laws: Array
 
     @classmethod
-    def of(cls, mechanism: str, epsilon: float, law: Prior, rows: Iterable[tuple[Array, Array]]) -> Self:
+    def of(
+        cls, mechanism: str, epsilon: float, slack: float, rows: Iterable[tuple[Array, Array, Array]]
+    ) -> Self:
         """Return the distribution of the ratio over random distributions of the sum of the other labels.
 
         Args:
             mechanism: A mechanism with bags.
             epsilon: Label differential privacy of its noise.
-            law: Prior of the examples.
-            rows: Chunks of probabilities, shape (rows,), and of distributions, shape (rows, k).
+            slack: Relative error of the means, and of the probabilities of the rows.
+            rows: Chunks of probabilities, shape (rows,), of distributions, shape (rows, k), and of the means
+                of eta of the attacked example, shape (rows,).
         """
-        ratios, masses, weights, laws = [], [], [], []
-        p, error = law.mean, 0.0
-        for weight, others in rows:
-            error = 3.0 * relative_error(others.shape[1]) + law.moment_error
+        ratios, masses, weights, laws, rates = [], [], [], [], []
+        error = 0.0
+        for weight, others, rate in rows:
+            error = 3.0 * relative_error(others.shape[1]) + slack
             if discrete(mechanism):
                 one, zero, wrong = likelihoods(others, epsilon)
                 error += wrong
                 ratios.append(absolute_ratio(one, zero, epsilon).ravel())
+                p = rate[:, None]
                 masses.append((weight[:, None] * (p * one + (1.0 - p) * zero)).ravel())
             else:
                 weights.append(weight)
+                rates.append(rate)
                 laws.append(others)
         order = np.argsort(np.concatenate(ratios), kind="stable") if ratios else np.zeros(0, dtype=int)
         none = np.zeros(0)
         return cls(
             epsilon=epsilon,
-            rate=p,
+            rates=np.concatenate(rates) if rates else none,
             error=error,
             spread=2.0 * error + _GROUPED,
             ratios=np.concatenate(ratios)[order] if ratios else none,
@@ -103,17 +107,17 @@ def ratio_tail(law: RatioLaw, threshold: float) -> tuple[float, float]:
 
 
 def _laplace_tail(law: RatioLaw, threshold: float) -> float:
-    return float(dot(law.weights, row_tails(law.laws, "llp-laplace", law.epsilon, law.rate, threshold)))
+    return float(dot(law.weights, row_tails(law.laws, "llp-laplace", law.epsilon, law.rates, threshold)))
 
 
-def row_tails(others: Array, mechanism: str, epsilon: float, rate: float, threshold: float) -> Array:
+def row_tails(others: Array, mechanism: str, epsilon: float, rates: Array, threshold: float) -> Array:
     """Return the probability that the absolute ratio exceeds a threshold, for each row of `others`.
 
     Args:
         others: Distributions of the sum of the other labels, shape (rows, k).
         mechanism: A mechanism with bags.
         epsilon: Label differential privacy of its noise.
-        rate: Mean of eta of the attacked examples.
+        rates: Means of eta of the attacked examples, shape (rows,).
         threshold: In nats, >= 0.
     """
     if threshold >= epsilon:
@@ -121,16 +125,17 @@ def row_tails(others: Array, mechanism: str, epsilon: float, rate: float, thresh
     if discrete(mechanism):
         one, zero, _ = likelihoods(others, epsilon)
         exceeds = absolute_ratio(one, zero, epsilon) > threshold
-        return np.asarray(((rate * one + (1.0 - rate) * zero) * exceeds).sum(axis=1))
+        p = rates[:, None]
+        return np.asarray(((p * one + (1.0 - p) * zero) * exceeds).sum(axis=1))
     x = math.exp(-threshold)
     above = laplace.sides(others, epsilon, x, 1.0)[:, 2:4]  # log-ratio above the threshold
     below = laplace.sides(others, epsilon, 1.0, x)[:, 4:6]  # log-ratio below minus the threshold
     masses = above + below
-    return np.asarray(rate * masses[:, 0] + (1.0 - rate) * masses[:, 1])
+    return np.asarray(rates * masses[:, 0] + (1.0 - rates) * masses[:, 1])
 
 
 def row_tail_ends(
-    others: Array, mechanism: str, epsilon: float, prior: Prior, threshold: float
+    others: Array, mechanism: str, epsilon: float, rates: Array, slack: float, threshold: float
 ) -> tuple[Array, Array]:
     """Return bounds of the probability that the absolute ratio exceeds a threshold, for each row of `others`.
 
@@ -138,29 +143,38 @@ def row_tail_ends(
         others: Distributions of the sum of the other labels, shape (rows, k).
         mechanism: A mechanism with bags.
         epsilon: Label differential privacy of its noise.
-        prior: Prior of the examples.
+        rates: Means of eta of the attacked examples, shape (rows,).
+        slack: Relative error of the means.
         threshold: In nats, >= 0.
     """
     low, high = (
-        row_tail_end(others, mechanism, epsilon, prior, threshold, upper=side) for side in (False, True)
+        row_tail_end(others, mechanism, epsilon, rates, slack, threshold, upper=side)
+        for side in (False, True)
     )
     return low, high
 
 
 def row_tail_end(
-    others: Array, mechanism: str, epsilon: float, prior: Prior, threshold: float, *, upper: bool
+    others: Array,
+    mechanism: str,
+    epsilon: float,
+    rates: Array,
+    slack: float,
+    threshold: float,
+    *,
+    upper: bool,
 ) -> Array:
     """Return the lower or the upper one of the bounds from `row_tail_ends`."""
     if threshold >= epsilon:
         return np.zeros(others.shape[0])
-    error = 3.0 * relative_error(others.shape[1]) + prior.moment_error
+    error = 3.0 * relative_error(others.shape[1]) + slack
     if discrete(mechanism):
         error += likelihoods(others[:0], epsilon)[2]
     spread = 2.0 * error + _GROUPED
     if not upper:
-        return row_tails(others, mechanism, epsilon, prior.mean, threshold + spread) * (1.0 - error)
+        return row_tails(others, mechanism, epsilon, rates, threshold + spread) * (1.0 - error)
     least = max(-1.0 if discrete(mechanism) else 0.0, threshold - spread)
-    high = row_tails(others, mechanism, epsilon, prior.mean, least)
+    high = row_tails(others, mechanism, epsilon, rates, least)
     return np.asarray(np.minimum(1.0, high * (1.0 + error) + (others.shape[1] + 1.0) * FLOOR))
 
 

@@ -183,8 +183,19 @@ def members(etas: Array, mechanism: str, epsilon: float) -> tuple[Array, Array]:
         mechanism: A mechanism with bags.
         epsilon: Label differential privacy of its noise; infinity for `llp`.
     """
-    laws = leave_one_out(etas)
-    slack = error = 2.0 * relative_error(etas.size)
+    return one_by_one(leave_one_out(etas), etas, mechanism, epsilon)
+
+
+def one_by_one(laws: Array, etas: Array, mechanism: str, epsilon: float) -> tuple[Array, Array]:
+    """Return bounds of the advantage at one example for each row of distributions, each of shape (rows,).
+
+    Args:
+        laws: Distributions of the sum of the other labels, shape (rows, k).
+        etas: Probabilities of label 1 of the examples, shape (rows,).
+        mechanism: A mechanism with bags.
+        epsilon: Label differential privacy of its noise; infinity for `llp`.
+    """
+    slack = error = 2.0 * relative_error(laws.shape[1])
     if discrete(mechanism):
         one, zero, error = likelihoods(laws, epsilon)
 
@@ -196,7 +207,7 @@ def members(etas: Array, mechanism: str, epsilon: float) -> tuple[Array, Array]:
         return exact_at(etas, one * (1.0 + change), zero * (1.0 - change))
 
     low, high = at(-error) * (1.0 - slack), at(error) * (1.0 + slack)
-    return np.maximum(0.0, low - FLOOR), high + (etas.size + 1.0) * FLOOR
+    return np.maximum(0.0, low - FLOOR), high + (laws.shape[1] + 1.0) * FLOOR
 
 
 def exact_at(etas: Array, one: Array, zero: Array) -> Array:

@@ -28,7 +28,7 @@ _GROWTH, _INNER = 8.0, 0.05
 
 
 def sampled_quantile(
-    problem: LabelRatioQuantile, others: Array, confidence: float
+    problem: LabelRatioQuantile, others: Array, rates: Array, confidence: float
 ) -> tuple[float, float, float, str]:
     r"""Return the ends of a confidence interval of the quantile, and the quantile in the bags between them.
 
@@ -42,6 +42,7 @@ def sampled_quantile(
     Args:
         problem: The mechanism, the prior, and the level.
         others: Distributions of the sum of the other labels in independent bags, shape (bags, bag_size).
+        rates: Means of eta of the attacked examples, shape (bags,).
         confidence: Probability in (0, 1) that the interval has the quantile.
 
     Returns:
@@ -52,7 +53,7 @@ def sampled_quantile(
         Waudby-Smith and Ramdas (2024), Journal of the Royal Statistical Society B 86, Theorem 3, with one
         stake; the inversion is ours.
     """
-    mechanism, epsilon, prior = problem.mechanism, problem.label_epsilon, problem.distribution
+    mechanism, epsilon, slack = problem.mechanism, problem.label_epsilon, problem.distribution.moment_error
     level, allowed = problem.level, math.nextafter(1.0 - problem.level, 1.0)
     needed = -math.log(0.5 * (1.0 - confidence)) * (1.0 + BETTED_WEALTH) + BETTED_WEALTH
     shown = 0 if discrete(mechanism) else 1
@@ -60,17 +61,18 @@ def sampled_quantile(
     def law_of(rows: Array) -> RatioLaw:
         rows = rows[: max(1, (SEARCHED if shown else _SORTED) // rows.shape[1])]
         equal = np.full(len(rows), 1.0 / len(rows))
-        return RatioLaw.of(mechanism, epsilon, prior, [(equal, rows)])
+        return RatioLaw.of(mechanism, epsilon, slack, [(equal, rows, rates[: len(rows)])])
 
     def quantile(law: RatioLaw, of: float, end: int = shown) -> float:
         return ratio_quantile(law, max(1e-9, of), 1e-5)[end] if of < 1.0 else epsilon
 
     # The stakes depend on the first bags alone; the thresholds may depend on all.
     first, tested = np.split(others, [max(1, others.shape[0] // _SHARE)])
+    of_first, of_tested = np.split(rates, [len(first)])
     known = law_of(first)
 
     def variance(x: float) -> float:
-        tails = row_tails(first, mechanism, epsilon, prior.mean, x)
+        tails = row_tails(first, mechanism, epsilon, of_first, x)
         return (float(np.square(tails - tails.mean()).sum()) + 0.25 / (len(first) + 1.0)) / (len(first) + 1.0)
 
     def margin(chosen: float) -> float:
@@ -82,11 +84,11 @@ def sampled_quantile(
     up = max(up, variance(_beyond(quantile(known, level + margin(up), 1))))
 
     def above(x: float) -> float:
-        tails = row_tail_end(tested, mechanism, epsilon, prior, x, upper=False)
+        tails = row_tail_end(tested, mechanism, epsilon, of_tested, slack, x, upper=False)
         return log_wealth(tails, margin(down) / down, allowed) - needed
 
     def below(x: float) -> float:
-        tails = row_tail_end(tested, mechanism, epsilon, prior, x, upper=True)
+        tails = row_tail_end(tested, mechanism, epsilon, of_tested, slack, x, upper=True)
         return log_wealth(1.0 - tails, margin(up) / up, level) - needed
 
     law = law_of(others)
@@ -99,15 +101,19 @@ def sampled_quantile(
     low, high = math.inf if low >= _ALL else low, min(epsilon, high)
     low = min(low, high)
     value = min(max(value, low), high)
-    return low, value, high, _note(problem, others, (low, value, high), confidence)
+    return low, value, high, _note(problem, others, rates, (low, value, high), confidence)
 
 
 def _note(
-    problem: LabelRatioQuantile, others: Array, found: tuple[float, float, float], confidence: float
+    problem: LabelRatioQuantile,
+    others: Array,
+    rates: Array,
+    found: tuple[float, float, float],
+    confidence: float,
 ) -> str:
     """Return the note about the probability between the ends, apart from an atom at the value."""
     low, value, high = found
-    fixed = problem.mechanism, problem.label_epsilon, problem.distribution.mean
+    fixed = problem.mechanism, problem.label_epsilon, rates
     tails = [
         row_tails(others, *fixed, x) for x in (_beyond(low), _below(value), _beyond(value), _below(high))
     ]

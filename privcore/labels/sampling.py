@@ -11,7 +11,13 @@ import numpy as np
 from privcore import params
 from privcore.answer import Answer
 from privcore.labels import laplace
-from privcore.labels.draws import BagDraws, advantages_of_bags, laws_of_others
+from privcore.labels.draws import (
+    BagDraws,
+    advantages_of_bags,
+    advantages_of_rows,
+    bags_of_rows,
+    laws_of_others,
+)
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
     SINGLE,
@@ -24,6 +30,7 @@ from privcore.labels.problems import (
     LabelRatioTail,
 )
 from privcore.labels.ratio import row_tail_ends
+from privcore.labels.reach import largest_advantage
 from privcore.labels.releases import Releases, releases
 from privcore.labels.response import accuracy, response_advantage
 from privcore.labels.rows import discrete, nodes_needed, quick_ends
@@ -75,7 +82,7 @@ class LabelsSampling(Method[Answered]):
         several = isinstance(problem, LabelAdvantageTail) and problem.bags > 1
         if problem.mechanism == "none" or (problem.mechanism in SINGLE and not several):
             return "The mechanism has no bags to draw; labels.response has the closed forms."
-        return None
+        return problem.contradiction() or None
 
     def cost(self, problem: Answered) -> Cost:
         n, k = float(self.samples), float(problem.bag_size)
@@ -129,6 +136,13 @@ class LabelsSampling(Method[Answered]):
         if isinstance(problem, LabelAdvantageTail | LabelRatioTail):
             return betting_lower(drawn.lower, error), betting_upper(drawn.upper, error)
 
+        if problem.is_partition:  # the parts of a bag are not independent
+            shares = [np.minimum(1.0, each / drawn.largest) for each in (drawn.lower, drawn.upper)]
+            return (
+                drawn.largest * betting_lower(shares[0], error),
+                drawn.largest * betting_upper(shares[1], error),
+            )
+
         def bounds(samples: Array) -> tuple[float, float]:
             parts = partial(self._of_parts, problem)
             others = problem.bag_size - 1
@@ -162,8 +176,11 @@ class LabelsSampling(Method[Answered]):
                 low, high = ((each > problem.threshold).astype(float) for each in means)
                 return BagDraws(lower=low, upper=high)
             case LabelRatioTail():
-                asked = problem.mechanism, problem.label_epsilon, problem.distribution, problem.log_ratio
-                tails = [row_tail_ends(others, *asked) for others in self._laws(problem)]
+                slack, asked = problem.distribution.moment_error, (problem.mechanism, problem.label_epsilon)
+                tails = [
+                    row_tail_ends(others, *asked, rates, slack, problem.log_ratio)
+                    for others, rates in self._laws(problem)
+                ]
                 low, high = (np.concatenate(each) for each in zip(*tails, strict=True))
                 return BagDraws(lower=low, upper=high)
         law = problem.attacked
@@ -171,12 +188,16 @@ class LabelsSampling(Method[Answered]):
         largest = law.blind * (1.0 + 2.0 * law.error)
         if math.isfinite(epsilon):
             largest = min(largest, response_advantage(law, epsilon)[1])
+        if problem.is_partition:
+            parts = [advantages_of_rows(problem, some) for some in bags_of_rows(problem, self.samples)]
+            low, high = (np.concatenate(each) for each in zip(*parts, strict=True))
+            return BagDraws(lower=low, upper=high, largest=largest_advantage(problem), error=1e-9)
         usual = cap(law, problem.distribution, problem.bag_size, mechanism, epsilon, largest)
         lows: list[Array] = []
         highs: list[Array] = []
         counts: list[Array] = []
         nodes, error = laplace.FEWEST, 0.0
-        for others in self._laws(problem):
+        for others, _ in self._laws(problem):
             if not lows and not discrete(mechanism):
                 nodes, error = nodes_needed(others[:_TRIED], epsilon, law)
             low, high = quick_ends(others, mechanism, epsilon, law, nodes)
@@ -193,12 +214,18 @@ class LabelsSampling(Method[Answered]):
             error=4.0 * (error + law.quick_error) + 1e-9,
         )
 
-    def _laws(self, problem: LabelProblem) -> Iterator[Array]:
-        return laws_of_others(problem.prior, problem.bag_size, self.samples)
+    def _laws(self, problem: LabelProblem) -> Iterator[tuple[Array, Array]]:
+        """Yield distributions of the sum of the other labels, with the mean eta of the attacked examples."""
+        if problem.is_partition:
+            for some in bags_of_rows(problem, self.samples):
+                yield some.laws, some.rates
+        else:
+            for laws in laws_of_others(problem.prior, problem.bag_size, self.samples):
+                yield laws, np.full(laws.shape[0], problem.distribution.mean)
 
     def _quantile(self, problem: LabelRatioQuantile) -> Answer:
         """Return the quantile in the bags, between ends that are tested on the bags after the first ones."""
-        laws = np.concatenate(list(self._laws(problem)))
-        low, value, high, note = sampled_quantile(problem, laws, self.confidence)
+        laws, rates = (np.concatenate(each) for each in zip(*self._laws(problem), strict=True))
+        low, value, high, note = sampled_quantile(problem, laws, rates, self.confidence)
         detail = f"{laws.shape[0]} bags{note}"
         return Answer.enclosure(low, high, value=value, confidence=self.confidence, detail=detail)

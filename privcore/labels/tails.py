@@ -20,6 +20,9 @@ from privcore.problem import Problem
 AGGREGATED = ("llp", "llp-laplace", "llp-geometric")
 PRIVATE = ("rr", "llp-laplace", "llp-geometric")
 
+PARTITION = "The members of a bag must be independent; the rows of a bag of a partition are not."
+"""Reason why a method does not apply to the bags of a partition."""
+
 
 def at_most(problem: Problem, bound: float, detail: str) -> Answer:
     """Return a bound as an answer, rounded up; the largest possible value of the problem, if that is less."""
@@ -31,14 +34,16 @@ def at_most(problem: Problem, bound: float, detail: str) -> Answer:
     return Answer.at_most(upper, detail=detail)
 
 
-def several(tail: tuple[float, float], bags: int) -> tuple[float, float]:
-    r"""Return bounds of the probability that the mean of independent advantages exceeds a threshold.
+def several(tail: tuple[float, float], bags: int, *, independent: bool = True) -> tuple[float, float]:
+    r"""Return bounds of the probability that the mean of several advantages exceeds a threshold.
 
-    The mean exceeds it if all do, and only if one does: $p^n \le P \le 1 - (1 - p)^n$.
+    The mean exceeds it if all do, and only if one does: $p^n \le P \le 1 - (1 - p)^n$ if they are
+    independent, and $1 - n (1 - p) \le P \le n p$ otherwise.
 
     Args:
         tail: Bounds of the probability p that one advantage exceeds the threshold.
         bags: Number n of advantages, >= 1.
+        independent: Whether the advantages are independent, as those of the bags of a partition are not.
 
     Returns:
         Bounds in [0, 1], rounded outwards; those of p for n = 1, and exact if p is 0 or 1.
@@ -52,6 +57,9 @@ def several(tail: tuple[float, float], bags: int) -> tuple[float, float]:
     low, high = max(0.0, tail[0]), min(1.0, tail[1])
     if bags == 1:
         return low, high
+    if not independent:
+        union = (1.0 - bags * (1.0 - low)) * (1.0 - FEW_FUNCTIONS) - FEW_FUNCTIONS * bags
+        return (1.0 if low == 1.0 else max(0.0, union)), min(1.0, bags * high * (1.0 + FEW_FUNCTIONS))
     all_exceed = 1.0 if low == 1.0 else max(0.0, low**bags * (1.0 - FEW_FUNCTIONS) - SMALLEST_NORMAL)
     if high in (0.0, 1.0):
         return all_exceed, high

@@ -8,6 +8,7 @@ import numpy as np
 from privcore.answer import Answer
 from privcore.labels.bag_problems import Advantage, BagAdvantage
 from privcore.labels.poisson_binomial import Array
+from privcore.labels.problems import LabelProblem
 from privcore.labels.tails import (
     AGGREGATED,
     PRIVATE,
@@ -19,6 +20,7 @@ from privcore.labels.tails import (
     uncovered,
 )
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import FEW_FUNCTIONS
 from privcore.papers import BUSA_FEKETE
 
 
@@ -60,6 +62,10 @@ class LabelsVariation(Method[Advantage]):
     prior; see `largest_probability`. Noise can only reduce the distance, and by itself limits it to T, so the
     distance is at most $\min(T, e^{-V} I_0(V))$. This is an explicit form of the rates $\sqrt{\mu / k}$ of
     the paper, without logarithms: at most $0.93765 \sqrt{\mu / (k - 1)}$.
+
+    In a partition of N rows, the mean of a product over different rows is at most the power of the mean by
+    Maclaurin's inequality, so the same bound holds with the mean variance of the rows other than the attacked
+    one, at least $(N \mu - 1/4) / (N - 1)$.
     """
 
     name = "labels.variation"
@@ -79,8 +85,17 @@ class LabelsVariation(Method[Advantage]):
             return at_most(
                 problem, bag_variation(problem.etas, noise), "variance of the other labels, for every member"
             )
-        law = problem.distribution
-        others = (problem.bag_size - 1) * law.label_variance * (1.0 - law.error)
+        others = (problem.bag_size - 1) * _least_variance(problem)
         mode = float(largest_probability(others))
         detail = "variance of the others" if mode < noise else "noise alone"
         return at_most(problem, 2.0 * own_variance(problem) * min(noise, mode), detail)
+
+
+def _least_variance(problem: LabelProblem) -> float:
+    """Return the mean variance of the label of another member, rounded down."""
+    law = problem.distribution
+    least = law.label_variance * (1.0 - law.error)
+    if not problem.is_partition or law.counts is None:
+        return least
+    rows = float(law.counts.sum())
+    return max(0.0, (rows * least - 0.25) / (rows - 1.0)) * (1.0 - FEW_FUNCTIONS) if rows > 1.0 else 0.0

@@ -121,9 +121,36 @@ def test_the_table_says_what_bits_are(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_column_of_a_file_is_a_prior(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     column = tmp_path / "scores.csv"
     column.write_text("eta\n0.1\n0.3\n0.3\n0.3\n")
-    shown = content(capsys, "--bag-size", "4", "--prior", f"column({column},eta)")
+    words = ["--bag-size", "4", "--prior", f"column({column},eta)"]
+    shown = content(capsys, *words, "--draw", "with-replacement")
     same = content(capsys, "--bag-size", "4", "--prior", "two-point(0.1,0.3,0.75)")
     assert shown["bags"]["advantage"]["value"] == pytest.approx(same["bags"]["advantage"]["value"])
+    whole = ask("label-bag-advantage", bag="0.1,0.3,0.3,0.3", mechanism="llp")
+    cut = content(capsys, *words)
+    assert (shown["draw"], cut["draw"]) == ("with-replacement", "partition")
+    assert cut["bags"]["advantage"]["value"] == pytest.approx(whole.upper)
+
+
+def test_a_search_for_a_bag_size_ends_at_the_rows_of_the_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    column = tmp_path / "scores.csv"
+    column.write_text("eta\n0.1\n0.3\n0.3\n0.3\n0.5\n")
+    words = ["labels", "--prior", f"column({column},eta)", "--versus-rr"]
+    assert run([*words, "0.01"]) == 0
+    assert "none up to 5" in capsys.readouterr().out
+    assert run([*words, "1", "--bag-size", "6"]) == 2
+    assert "at most 5 examples, the number of rows of the file" in capsys.readouterr().err
+
+
+def test_an_accuracy_is_that_of_a_blind_guess_plus_the_advantage(capsys: pytest.CaptureFixture[str]) -> None:
+    for prior, size in (("beta(2,30)", "60"), ("uniform", "24")):
+        shown = content(capsys, "--bag-size", size, "--prior", prior)
+        advantage, accuracy = shown["bags"]["advantage"], shown["bags"]["accuracy"]
+        blind = shown["blind_accuracy"]["value"]
+        for end in ("certain_lower", "certain_upper"):
+            assert accuracy[end] == pytest.approx(blind + advantage[end], abs=1e-9)
+        assert 0.0 < advantage["certain_upper"] < 0.5
 
 
 @pytest.mark.parametrize(
@@ -180,6 +207,7 @@ def test_ends_that_prove_nothing_are_not_printed() -> None:
     reading = {"lower": 0.2, "upper": 0.3, "value": 0.25, "confidence": 0.999, "certain_lower": 0.0}
     content = {
         "prior": "uniform",
+        "draw": "with-replacement",
         "mechanism": "llp",
         "label_epsilon": math.inf,
         "level": 0.98,

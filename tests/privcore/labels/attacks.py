@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -133,7 +134,7 @@ def drawn_problems() -> Iterator[LabelAdvantage | LabelAdvantageAt | BagAdvantag
     rng = random.Random("small bags")
     for count in range(120):
         mechanism = rng.choice(("llp", "llp-laplace", "llp-geometric"))
-        noise = {} if mechanism == "llp" else {"label_epsilon": rng.choice(NOISE)}
+        noise: dict[str, Any] = {} if mechanism == "llp" else {"label_epsilon": rng.choice(NOISE)}
         k = rng.randint(1, 5)
         p, q, w = (round(rng.betavariate(0.7, 0.7), 3) for _ in range(3))
         prior = f"point({p})" if rng.random() < 0.4 else f"two-point({p},{q},{w})"

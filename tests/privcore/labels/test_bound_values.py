@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from scipy.stats import binom
@@ -95,7 +96,7 @@ def point_rows() -> list[tuple[LabelAdvantage, float]]:
     found = []
     for row in rows("EAdv"):
         if row["prior"] == "point" and row["mechanism"] in names and not row["stderr"]:
-            noise = {"label_epsilon": float(row["eps"])} if row["eps"] else {}
+            noise: dict[str, Any] = {"label_epsilon": float(row["eps"])} if row["eps"] else {}
             p = json.loads(row["args"])["p"]
             problem = LabelAdvantage(
                 mechanism=names[row["mechanism"]], prior=f"point({p})", bag_size=int(row["k"]), **noise
@@ -128,7 +129,7 @@ def test_the_bounds_lie_above_the_other_reference_values() -> None:
     for row in rows("EAdv"):
         if row["prior"] not in priors or row["mechanism"] not in names:
             continue
-        noise = {"label_epsilon": float(row["eps"])} if row["eps"] else {}
+        noise: dict[str, Any] = {"label_epsilon": float(row["eps"])} if row["eps"] else {}
         k = int(row["k"] or 1) if row["mechanism"] != "RR" else 1
         problem = LabelAdvantage(
             mechanism=names[row["mechanism"]], prior=priors[row["prior"]], bag_size=k, **noise
