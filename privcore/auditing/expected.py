@@ -7,7 +7,8 @@ import numpy as np
 import scipy
 
 from privcore.answer import Answer
-from privcore.auditing.optimal import expected_correct
+from privcore.auditing.extremes import NODES, mean_right, shares
+from privcore.auditing.optimal import expected_correct, thresholds
 from privcore.auditing.planning_problems import AuditExpectedCorrect
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import EXPECTED_GUESSES
@@ -24,8 +25,9 @@ class AuditingExpected(Method[AuditExpectedCorrect]):
 
     With $\gamma = c' / m$ at most $c' a$ guesses are correct in expectation, with a the largest root of
     $\Phi^{-1}(\gamma a) - \Phi^{-1}(\gamma (1 - a) / (k - 1)) = \mu$. For k = 2 the attack by likelihood
-    ratios on independent Gaussian canaries attains the cap. For k > 2 the attack is on the corners of a
-    regular simplex with edges of length mu.
+    ratios on independent Gaussian canaries attains the cap. If exactly c'
+    guesses are made, the cap holds, too, and the attack is about the clearest scores, with the mean by order
+    statistics. For k > 2 the attack is on the corners of a regular simplex with edges of length mu.
     """
 
     name = "auditing.expected"
@@ -43,6 +45,8 @@ class AuditingExpected(Method[AuditExpectedCorrect]):
         cap = guesses * success_cap(mu, m, guesses, k)
         if k == 2:
             attained, attack = expected_correct(m, guesses, mu), "likelihood ratios"
+            if problem.guess_number == "fixed" and mu > 0.0 and guesses < m:
+                attained = m * fixed_success(m, guesses, mu)
         else:
             attained, attack = guesses * simplex_success(mu, k), "nearest corner of a simplex"
         lower = attained * (1.0 - EXPECTED_GUESSES)
@@ -88,6 +92,30 @@ def success_cap(mu: float, canaries: int, guesses: int, alternatives: int) -> fl
             break
         low, high = (middle, high) if distance(middle) < mu else (low, middle)
     return 1.0 / (1.0 + math.exp(-high))
+
+
+def fixed_success(canaries: int, guesses: int, mu: float) -> float:
+    r"""Return the probability that a Gaussian canary is among the c' clearest ones and guessed correctly.
+
+    Beyond the distance $t - \mu / 2$ from the middle a guess is right with probability $Q(t - \mu)$ and wrong
+    with probability $Q(t)$; as a function of their sum the first is concave.
+
+    Args:
+        canaries: Number m of independent canaries.
+        guesses: Number c' of guesses, from 1 to m - 1.
+        mu: Distance of the means with and without the canary, in standard deviations, > 0.
+
+    Returns:
+        Probability, rounded down to 1e-7 of itself.
+
+    Example:
+        >>> round(100 * fixed_success(100, 24, 1.0), 4)
+        20.5307
+    """
+    farthest, nearest = thresholds(mu, np.array(shares(canaries, guesses)))
+    t = np.linspace(farthest, nearest, NODES)
+    wrong, right = scipy.special.ndtr(-t), scipy.special.ndtr(mu - t)
+    return mean_right(canaries, guesses, wrong + right, right, 1.0)[0]
 
 
 def simplex_success(mu: float, alternatives: int) -> float:

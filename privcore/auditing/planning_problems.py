@@ -24,23 +24,33 @@ _OF_GUESSING = (
     "scores, as `privsweep audit` guesses); with a known centre, more guesses are correct"
 )
 
+_OF_NUMBER = (
+    "fixed (exactly c' guesses, as audits in one run make them) or random (c' is the expected number of "
+    "guesses, about all canaries beyond fixed thresholds; a little more of them are correct)"
+)
+
 _REFUTABLE = proved(delta=falls(LESS_PRIVATE), audit_confidence=falls(_STRICTER))
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditExpectedCorrect(GuessedCanaries):
-    """Largest expected number of correct guesses, among c' expected guesses, about a mu-GDP mechanism.
+    """Largest expected number of correct guesses, among c' guesses, about a mu-GDP mechanism.
 
     For guesses of inclusion, k = 2, an attack by likelihood ratios on independent Gaussian canaries attains
-    it. For more alternatives, mu is the privacy of replacing one record by another.
+    it if c' is the expected number of guesses. If exactly c' guesses are made, this attack has a few less,
+    and the largest number is between both. For more alternatives, mu is the privacy of replacing one record
+    by another.
     """
 
     name = "audit-expected-correct"
     asks = "correct"
     monotone = proved(mu=grows(LESS_PRIVATE))
+    stated = MappingProxyType({"guess_number": _OF_NUMBER})
 
+    guesses: Annotated[int, audit_params.PLANNED_GUESSES]
     mu: Annotated[float, audit_params.MU]
     alternatives: Annotated[int, audit_params.ALTERNATIVES] = 2
+    guess_number: Annotated[str, audit_params.GUESS_NUMBER] = "random"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,16 +170,20 @@ class AuditDpsgdCorrect(GuessedCanaries):
 
     Every canary has a separate coordinate. In each step, a canary in the data adds its clipped gradient, of
     norm 1, with the sampling probability, and the coordinate gets noise of standard deviation sigma. The
-    canaries with the c'/2 highest sums are guessed to be in, those with the c'/2 lowest sums to be out, by
-    thresholds beyond which this many canaries are expected.
+    canaries with the highest sums are guessed to be in, those with the lowest sums to be out: exactly c'/2
+    each (for an odd c' one more is guessed to be in), or all beyond thresholds beyond which c'/2 each are
+    expected.
     """
 
     name = "audit-dpsgd-correct"
     asks = "correct"
+    stated = MappingProxyType({"guess_number": _OF_NUMBER})
 
+    guesses: Annotated[int, audit_params.PLANNED_GUESSES]
     sigma: Annotated[float, params.SIGMA]
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
     steps: Annotated[int, params.STEPS]
+    guess_number: Annotated[str, audit_params.GUESS_NUMBER] = "random"
 
 
 @dataclass(frozen=True, kw_only=True)

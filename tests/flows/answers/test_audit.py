@@ -135,6 +135,57 @@ def test_more_alternatives_are_audited_from_counts(capsys: pytest.CaptureFixture
     assert shown["refuted_epsilon"]["auditing.combined"] > 2.0
 
 
+def halves(folder: Path) -> Path:
+    """A file with one included record in each two consecutive rows, whose score is higher in most of them."""
+    rng = np.random.default_rng(11)
+    included = np.stack([first := rng.integers(0, 2, 200), 1 - first], axis=1).ravel()
+    return written(folder / "halves.csv", rng.standard_normal(400) + 2.0 * included, included)
+
+
+def test_a_file_with_exactly_half_included_is_not_taken_for_independent_coins(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["--scores", str(halves(tmp_path)), "--guesses", "100"]
+    assert run(["audit", *words, "--delta", "1e-5"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "privsweep: Expected --design, since exactly half of the 400 canaries are included, one of each two "
+        "consecutive rows: independent ("
+    )
+    found = {word: content(capsys, *words, design=word) for word in ("independent", "exactly-half", "pairs")}
+    refuted = {word: each["refuted_epsilon"]["auditing.tightest"] for word, each in found.items()}
+    assert [found[word]["canaries"] for word in found] == [400, 400, 200]
+    assert [found[word]["neighbours"] for word in found] == ["add-remove", "add-remove", "replace-one"]
+    assert found["independent"]["correct"] == found["exactly-half"]["correct"]
+    assert 0.5 < refuted["exactly-half"] < 0.9 * refuted["independent"]
+    assert refuted["pairs"] > 0.5
+
+
+def test_two_of_two_records_are_pairs_and_more_are_candidates(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ("--scores", halves(tmp_path), "--guesses", 100, "--null-check", 40)
+    pairs = content(capsys, *words, design="pairs")
+    assert content(capsys, *words, "--alternatives", 2, design="candidates") == pairs
+    assert pairs["null_check"]["refuted"] <= 8
+    four = [bits for _ in range(50) for bits in (1, 0, 0, 0)]
+    file = written(tmp_path / "four.csv", np.arange(200.0) % 4.0 - 5.0 * np.array(four), np.array(four))
+    shown = content(capsys, "--scores", file, "--guesses", 20, "--alternatives", 4, design=None)
+    assert (shown["canaries"], shown["correct"], shown["design"]) == (50, 0, "candidates")
+    assert run(["audit", *map(str, words), "--delta", "1e-5", "--design", "pairs", "--clearest"]) == 2
+    assert "without --design pairs, whose guess is the record with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("correct", "hinted"), [(4, True), (80, False), (85, False)])
+def test_far_fewer_correct_guesses_than_by_chance_get_a_hint(
+    correct: int, hinted: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hints = content(capsys, "--counts", 1000, 200, correct)["hints"]
+    assert bool(hints) == hinted
+    if hinted:
+        assert "4 or fewer of 200 guesses are correct with probability 4.1e-53;" in hints[0]
+        assert "with the other sign, --confidence 0.975 keeps the error at 0.05" in hints[0]
+
+
 def test_scores_without_a_leak_are_suspected_at_most_17_times_in_200() -> None:
     """At 95 %: 10 are expected at most, and then more than 17 have a probability of 1.2 %."""
     from privcore.auditing.scores import guess

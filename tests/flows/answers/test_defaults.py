@@ -95,6 +95,7 @@ DECIDED_OF |= {
 DECIDED_OF |= {
     ("audit-training", "bug"): "a training without a planted bug refutes the smallest epsilon",
     ("audit-dpsgd-epsilon", "alternatives"): "of all alternatives, 2 (in or out) refute the smallest epsilon",
+    ("audit-expected-correct", "alternatives"): "of all alternatives, 2 have the most correct guesses",
     ("audit-power", "family"): "without an assumption about the mechanism, an audit refutes least",
     ("audit-power", "refutation"): "published bounds refute least",
     ("membership-overfitting", "stopping_loss"): "0 never stops a training",
@@ -105,7 +106,9 @@ DECIDED_OF |= {
 KINDS = [kind for kind in PROBLEMS if kind.defaults()]
 UNKNOWN = (
     "audit-best-guesses",
+    "audit-dpsgd-correct",
     "audit-dpsgd-epsilon",
+    "audit-expected-correct",
     "audit-gaussian-tail",
     "audit-power",
     "audit-tail",
@@ -115,8 +118,8 @@ UNKNOWN = (
     "membership-overfitting",
     "membership-sample-advantage",
 )
-"""Problems whose truth takes long, or is bounded from one side: all fields are stated or decided, except
-fields that may have one value only."""
+"""Problems whose truth takes long, is bounded from one side, or moves too little at the typical points: all
+fields are stated or decided, except fields that may have one value only."""
 
 
 def truth(problem: Problem) -> tuple[float, float] | None:
