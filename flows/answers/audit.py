@@ -69,7 +69,7 @@ def counted(
         sign = -1.0 if scored.lower_is_member else 1.0
         made = guess_clearest(scores, guesses, None if centre is None else sign * centre)
     else:
-        made = guess(scores, guesses, one_sided=one_sided)
+        made = guess(scored.order, guesses, one_sided=one_sided)
     return Counted(
         canaries=scores.size // max(1, candidates),
         guesses=guesses,

@@ -1,5 +1,6 @@
 """Scores of canaries from one file with inclusion bits, or from two files, with the higher score for "in"."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,22 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcore import DomainError
-from privcore.distributions.columns import read_columns
+from privcore.distributions.columns import read_columns, read_integers
 
 Array = NDArray[np.float64]
 
 WORDS = {
-    "in": 1.0,
-    "out": 0.0,
-    "member": 1.0,
-    "nonmember": 0.0,
-    "non-member": 0.0,
-    "true": 1.0,
-    "false": 0.0,
-    "1": 1.0,
-    "0": 0.0,
+    **dict.fromkeys(("in", "member", "yes", "y", "true", "t", "1", "+1"), 1.0),
+    **dict.fromkeys(("out", "non-member", "nonmember", "no", "n", "false", "f", "0"), 0.0),
+    "-1": -1.0,
 }
 """Words of a column of inclusion bits, in lower case."""
+
+_EXACT = 2.0**53
+"""Doubles hold all integers up to here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +28,21 @@ class Scored:
     """Scores of all randomised canaries and their inclusion bits.
 
     Attributes:
-        scores: Scores, higher for canaries more likely to be in.
+        scores: Scores, higher for canaries more likely to be in; possibly infinite.
         included: 1 for the included canaries, 0 for the others.
+        ranks: Ranks of the scores, if they are integers that are too large for doubles.
         lower_is_member: Whether the scores are those of the file with the other sign.
     """
 
     scores: Array
     included: Array
+    ranks: Array | None = None
     lower_is_member: bool = False
+
+    @property
+    def order(self) -> Array:
+        """Numbers in the order of the scores."""
+        return self.scores if self.ranks is None else self.ranks
 
     @property
     def inside(self) -> Array:
@@ -73,20 +78,39 @@ def read_scores(
     if out_file is None:
         if score_column == included_column:
             raise DomainError(f"Expected two columns, got {score_column} for scores and inclusion bits.")
-        scores, included = read_columns(
+        scores, bits = read_columns(
             file, [score_column, included_column], "numbers", {included_column: WORDS}
         )
+        included = _included(file, included_column, bits)
     else:
         both = [
             _read_alike(each, score_column, included_column, state)
             for each, state in ((file, "included"), (out_file, "left out"))
         ]
         scores, included = np.concatenate(both), np.repeat([1.0, 0.0], [each.size for each in both])
-    if not np.isfinite(scores).all():
-        row = int(np.argmax(~np.isfinite(scores))) + 1
-        raise DomainError(f"Expected finite scores, got {scores[row - 1]:g} in row {row}.")
-    scores = -scores if lower_is_member else scores
-    return Scored(scores=scores, included=included, lower_is_member=lower_is_member)
+    sign, ranks = -1.0 if lower_is_member else 1.0, None
+    if np.abs(scores[np.isfinite(scores)]).max(initial=0.0) >= _EXACT:
+        ranks = sign * _ranks([each for each in (file, out_file) if each is not None], score_column)
+    return Scored(scores=sign * scores, included=included, ranks=ranks, lower_is_member=lower_is_member)
+
+
+def _ranks(files: Sequence[Path], column: str) -> Array:
+    """Return the rank of each number, from 0 on, with all digits of integers; ties have equal ranks."""
+    numbers = np.array([number for file in files for number in read_integers(file, column)], dtype=object)
+    return np.unique(numbers, return_inverse=True)[1].astype(np.float64)
+
+
+def _included(file: Path, column: str, bits: Array) -> Array:
+    """Return inclusion bits 1 and 0, given these or 1 and -1."""
+    out = -1.0 if (bits == -1.0).any() else 0.0
+    wrong = (bits != 1.0) & (bits != out)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DomainError(
+            f"Expected inclusion bits 1 and {out:g} in the column {column} of {file}, got {bits[row]:g} in "
+            f"row {row + 1}."
+        )
+    return np.asarray((bits == 1.0).astype(np.float64))
 
 
 def _read_alike(file: Path, score_column: str, included_column: str, state: str) -> Array:

@@ -37,7 +37,10 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
         str, typer.Option(metavar="NAME", help="Column of scores; a higher score means more likely included.")
     ] = "score",
     included_column: Annotated[
-        str, typer.Option(metavar="NAME", help="Column of inclusion bits: true, false, 1, 0, in or out.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Column of inclusion bits, such as 1 and 0, yes and no, or in and out."
+        ),
     ] = "included",
     lower_is_member: Annotated[
         bool,

@@ -22,7 +22,7 @@ WAITING = 4
 PER_MINUTE = 120
 """Number of questions that are accepted per minute."""
 
-_FILES = re.compile(r"\b(column|counts)\b")  # references to files in distributions and priors
+_FILES = re.compile(r"\b(column|counts|certain)\b")  # references to files in distributions and priors
 
 
 class BusyError(LimitError):

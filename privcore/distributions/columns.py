@@ -1,5 +1,6 @@
 """Columns of numbers or categories from files of tables; no other numerics read files."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -8,12 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privcore.distributions.tables import MOST_ROWS, read_table
+from privcore.distributions.tables import read_table
 from privcore.errors import DomainError
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Words = Mapping[str, float]
+
+TRUTH: Words = MappingProxyType({"true": 1.0, "false": 0.0})
+"""Words that count as numbers in every column."""
+
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$|^[+-]?(inf|infinity)$"
+_COMMA = r"^[+-]?[0-9]+,[0-9]+(e[+-]?[0-9]+)?$"
+_NO_THOUSANDS = r"^[+-]?(0[0-9]*,|[0-9]{4,},|[0-9]+,([0-9]{1,2}|[0-9]{4,})(e|$))"
+_WHOLE = re.compile(r"[+-]?[0-9]{1,1000}")
 
 
 def read_columns(
@@ -24,6 +33,9 @@ def read_columns(
     refused: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Array]:
     """Return columns of a file as numbers; true and false count as 1 and 0.
+
+    Numbers may have decimal commas, if all numbers of the column have them and no number can be read in two
+    ways, as 1,234 can.
 
     Args:
         path: A Parquet, CSV, JSONL, NPY or NPZ file; its first bytes determine the format.
@@ -39,29 +51,28 @@ def read_columns(
         DomainError: The file cannot be read, has no rows, lacks a column or has a refused one, or a
             column has values that are not numbers.
     """
-    import pyarrow as pa
+    columns = read_table(path, names, what, refused)
+    return [
+        _numbers(path, name, column, what, words.get(name, TRUTH))
+        for name, column in zip(names, columns, strict=True)
+    ]
 
-    column, listed = ("column", "columns")[len(names) > 1], " and ".join(names)
-    try:
-        if not path.is_file():
-            raise DomainError(f"Expected a file with a column of {what}, but {path} is not a file.")
-        table = read_table(path, names, refused)
-        # Missing values become NaN.
-        arrays = [_in_numbers(table.column(name), words.get(name, {})).to_numpy() for name in names]
-    except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
-        reason = _sentence(error)
-        raise DomainError(f"Cannot read {what} from the {column} {listed} of {path}: {reason}") from None
-    if not 1 <= arrays[0].size <= MOST_ROWS:
-        raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got {arrays[0].size}.")
-    for name, values in zip(names, arrays, strict=True):
-        if np.isnan(values).any():
-            row = int(np.argmax(np.isnan(values))) + 1
-            raise DomainError(f"Expected {what} in the column {name} of {path}; row {row} has no value.")
-    return [np.asarray(values + 0.0) for values in arrays]
+
+def read_integers(path: Path, name: str) -> list[int | float]:
+    """Return a column of numbers with all digits of its integers, which doubles do not hold beyond 2^53.
+
+    Raises:
+        DomainError: As for `read_columns`.
+    """
+    (column,) = read_table(path, [name], "numbers")
+    texts = [str(value).strip().strip('"') for value in column.to_pylist()]
+    return [int(text) if _WHOLE.fullmatch(text) else float(text) for text in texts]
 
 
 def read_categories(path: Path, name: str) -> Counts:
     """Return the number of occurrences of each distinct value of a column of any type, in no order.
+
+    In CSV and JSONL, values are equal if they are written with the same characters.
 
     Args:
         path: A Parquet, CSV, JSONL, NPY or NPZ file; its first bytes determine the format.
@@ -71,62 +82,88 @@ def read_categories(path: Path, name: str) -> Counts:
         DomainError: The file cannot be read, has no rows or lacks the column, or a value is missing.
     """
     import pyarrow as pa
-    import pyarrow.compute
+    import pyarrow.compute as pc
 
+    column = read_table(path, [name], "categories")[0].unify_dictionaries()
     try:
-        if not path.is_file():
-            raise DomainError(f"Expected a file with a column of categories, but {path} is not a file.")
-        column = read_table(path, [name]).column(name).unify_dictionaries()
         if pa.types.is_floating(column.type):
-            column = pyarrow.compute.add(column, 0.0)  # merges -0.0 and 0.0
-        missing = column.is_null(nan_is_null=True)
-        if pyarrow.compute.any(missing).as_py():
-            row = int(missing.to_numpy().argmax()) + 1
-            raise DomainError(f"Expected categories in the column {name} of {path}; row {row} has no value.")
-        counts = pyarrow.compute.value_counts(column).field("counts").to_numpy(zero_copy_only=False)
-    except (pa.ArrowException, OSError, RuntimeError, UnicodeError) as error:
-        reason = _sentence(error)
-        raise DomainError(f"Cannot read categories from the column {name} of {path}: {reason}") from None
-    if not 1 <= len(column) <= MOST_ROWS:
-        raise DomainError(f"Expected 1 to {MOST_ROWS} rows in {path}, got {len(column)}.")
+            column = pc.add(column, 0.0)  # merges -0.0 and 0.0
+        counts = pc.value_counts(column).field("counts").to_numpy(zero_copy_only=False)
+    except pa.ArrowException:
+        raise DomainError(
+            f"Expected categories in the column {name} of {path}, got values of the type "
+            f"{str(column.type)[:40]}; write them as texts."
+        ) from None
     return np.asarray(counts, dtype=np.int64)
 
 
-def _in_numbers(column: Any, words: Words) -> Any:
-    """Return a column with numbers in place of text: of words, in any case, or else of numerals."""
+def _numbers(path: Path, name: str, column: Any, what: str, words: Words) -> Array:
+    """Return the numbers of a column, or raise the error that names the first row without one."""
+    import pyarrow as pa
+
+    values = column
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+        values = pa.chunked_array([column.chunk(0).dictionary])
+    try:
+        if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
+            values = values.cast(pa.large_string())  # numpy and some writers of Parquet have text as bytes
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            found = _parsed(values, words)
+        else:
+            found = values.cast(pa.float64(), safe=False).to_numpy()
+    except pa.ArrowException:
+        raise DomainError(
+            f"Expected {what} in the column {name} of {path}, got values of the type {str(values.type)[:40]}."
+        ) from None
+    if pa.types.is_dictionary(column.type):
+        found = found[np.concatenate([chunk.indices.to_numpy() for chunk in column.chunks])]
+    if np.isnan(found).any():
+        row = int(np.argmax(np.isnan(found)))
+        cell = column[row].as_py()
+        text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+        known = what if words is TRUTH else f"one of {', '.join(words)}"
+        remedy = "; write a decimal point, since a comma may separate thousands" if "," in text else ""
+        raise DomainError(
+            f"Expected {known} in the column {name} of {path}, got {text[:40]!r} in row {row + 1}{remedy}."
+        )
+    return np.asarray(found + 0.0)
+
+
+def _parsed(texts: Any, words: Words) -> Array:
+    """Return the numbers of words and numerals, with NaN for all other texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        chunks = [pc.take(_in_numbers(chunk.dictionary, words), chunk.indices) for chunk in column.chunks]
-        return pa.chunked_array(chunks, pa.float64())
-    if words and (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
-        column = column.cast(pa.large_string())  # numpy and some writers of Parquet have text as bytes
-    if words and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        found = pc.index_in(pc.utf8_lower(pc.utf8_trim_whitespace(column)), pa.array(list(words)))
-        unknown = column.filter(pc.and_(pc.is_null(found), pc.is_valid(column)))
-        if not len(unknown):
-            return pc.take(pa.array(list(words.values()), pa.float64()), found)
+    if words is TRUTH:
         try:
-            return column.cast(pa.float64())
-        except pa.ArrowInvalid:
-            got = next((each for each in unknown.to_pylist() if not _is_numeral(each)), unknown[0].as_py())
-            raise pa.ArrowInvalid(f"expected one of {', '.join(words)}, got {got[:40]!r}") from None
-    return column.cast(pa.float64())  # names the first word that cannot be a number
+            return np.asarray(texts.cast(pa.float64()).to_numpy())
+        except pa.ArrowInvalid:  # other spellings than those of numerals without blanks
+            pass
+    plain = pc.utf8_lower(pc.utf8_trim(texts, ' "\t\u00a0'))
+    found = np.asarray(
+        pc.take(
+            pa.array(list(words.values()), pa.float64()), pc.index_in(plain, pa.array(list(words)))
+        ).to_numpy()
+    )
+    if not np.isnan(found).any():
+        return found
+    plain = _with_points(plain)
+    numeral = pc.match_substring_regex(plain, _NUMBER)
+    numbers = pc.if_else(numeral, plain, None).cast(pa.float64()).to_numpy()
+    return np.where(np.isnan(found), numbers, found)
 
 
-def _is_numeral(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _with_points(texts: Any) -> Any:
+    """Return numerals with decimal points in place of commas, unless the commas may separate thousands."""
+    import pyarrow.compute as pc
 
-
-def _sentence(error: Exception) -> str:
-    """Return the first line of the message of a library, with a full stop."""
-    text = str(error).splitlines()[0][:150] if str(error) else type(error).__name__
-    if text.startswith("straddling object"):
-        text = "a row is longer than 16 MB"
-    shown = "".join(letter if letter.isprintable() else " " for letter in text)  # a file may hold anything
-    return f"{shown.rstrip('.')}."
+    commas = texts.filter(pc.match_substring(texts, ","))
+    if (
+        not len(commas)
+        or pc.any(pc.match_substring(texts, ".")).as_py()
+        or not pc.all(pc.match_substring_regex(commas, _COMMA)).as_py()
+        or not pc.any(pc.match_substring_regex(commas, _NO_THOUSANDS)).as_py()
+    ):
+        return texts
+    return pc.replace_substring(texts, ",", ".")

@@ -13,11 +13,24 @@ from privcore.errors import DomainError
 
 
 def fingerprint(path: Path, name: str) -> str:
-    """Return the SHA-256 of the values of a column.
+    """Return the SHA-256 of the values of a column of probabilities.
 
     Raises:
-        DomainError: The file cannot be read or lacks the column, or a value is not a probability.
+        DomainError: The file cannot be read or lacks the column, a value is not a probability, or all values
+            are 0 or 1: labels, which taken as probabilities would leave nothing to guess.
     """
+    values = _values(path, name)
+    if ((values == 0.0) | (values == 1.0)).all():
+        raise DomainError(
+            f"Expected probabilities of label 1 in the column {name} of {path}, got labels, since all values "
+            f"are 0 or 1: use their mean, {values.mean():.6g}, or scores of a calibrated model; if every "
+            f"label is known for certain, write certain({path},{name})."
+        )
+    return _sha256(values)
+
+
+def certain_fingerprint(path: Path, name: str) -> str:
+    """Return the SHA-256 of the values of a column, which may be labels; raise as `fingerprint`."""
     return _sha256(_values(path, name))
 
 

@@ -5,7 +5,7 @@ import math
 from privcore.distributions.notation import CALL, canonical_reference, number, spelled
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_beta import Beta, Uniform
-from privcore.distributions.prior_column import column_prior, fingerprint
+from privcore.distributions.prior_column import certain_fingerprint, column_prior, fingerprint
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_logit_normal import LogitNormal
 from privcore.errors import DomainError
@@ -14,6 +14,7 @@ from privcore.numerics.kept import kept
 MOST_MEMBERS = 10_000
 """Largest number of examples in a bag that is written out."""
 
+_COLUMNS = {"column": fingerprint, "certain": certain_fingerprint}
 _ARGUMENTS = {"point": 1, "two-point": 3, "beta": 2, "logit-normal": 2}
 
 
@@ -22,7 +23,8 @@ def canonical_prior(text: str) -> str | None:
 
     Args:
         text: `uniform`, `beta(a,b)`, `point(p)` or just `p`, `two-point(a,b,w)`, which is b with probability
-            w and a otherwise, `logit-normal(m,s)`, or `column(file,name)` of a Parquet or CSV file.
+            w and a otherwise, `logit-normal(m,s)`, `column(file,name)` of a file, or `certain(file,name)` for
+            a column of labels, all 0 or 1, which are taken as probabilities.
 
     Raises:
         DomainError: A number is outside its domain, or the file is unreadable.
@@ -35,8 +37,8 @@ def canonical_prior(text: str) -> str | None:
     """
     text = text.strip()
     call = CALL.fullmatch(text)
-    if call and call[1] == "column":
-        return canonical_reference("column", call[2], "probabilities", fingerprint)
+    if call and call[1] in _COLUMNS:
+        return canonical_reference("column", call[2], "probabilities", _COLUMNS[call[1]])
     parsed = _parsed(text)
     return None if parsed is None else parsed.text
 

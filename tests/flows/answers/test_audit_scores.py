@@ -137,7 +137,7 @@ def test_a_missing_column_gets_one_sentence(
     assert run(words) == 2
     said = capsys.readouterr().err
     assert said.startswith(
-        f"privsweep: Expected a column named loss in {file}; its columns are score, included."
+        f"privsweep: Expected a column named loss in {file}; its columns are 'score', 'included'."
     )
 
 
@@ -260,7 +260,6 @@ def columns(**given: Any) -> Callable[[Path], None]:
 WRITERS: dict[str, Callable[[Path], object]] = {
     "objects.npz": lambda file: np.savez(file, score=np.array([{}], dtype=object), included=np.array([1])),
     "matrix.npy": lambda file: np.save(file, np.ones((3, 2))),
-    "infinite.npz": lambda file: np.savez(file, score=np.array([0.5, -math.inf]), included=np.array([1, 0])),
     "wide.csv": lambda file: file.write_text(",".join(f"c{k}" for k in range(300_000)) + "\n"),
     "wide.jsonl": lambda file: file.write_text(json.dumps({f"c{k}": 1 for k in range(300_000)})),
     "array.json": lambda file: file.write_text('[{"score": 1, "included": 1}]'),
@@ -293,18 +292,16 @@ def _damaged(name: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("objects.npz", "Object arrays cannot be loaded"),
+        ("objects.npz", "objects.npz, got Python objects; write an array of texts."),
         ("matrix.npy", "Expected an NPY file with named fields"),
-        ("infinite.npz", "Expected finite scores, got -inf in row 2."),
         ("wide.csv", "Expected at most 10000 columns in"),
-        ("wide.jsonl", "Expected at most 10000 names in line 1 of"),
+        ("wide.jsonl", "its columns are 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9', ..."),
         ("array.json", "array.json, got a JSON array."),
         ("word.csv", "maybe"),
-        ("cut.npz", "Cannot read numbers from the columns score and included"),
-        ("cut.npz", "cut.npz: the archive is truncated or damaged."),
+        ("cut.npz", "cut.npz is a zip archive that is truncated or damaged; copy it again."),
         ("cut.npy", "cut.npy: the file is truncated."),
         ("start.npy", "start.npy: the file is truncated."),
-        ("nested.jsonl", "Expected one JSON object, not deeply nested, in line 1"),
+        ("nested.jsonl", "Expected one JSON object, not deeply nested and without equal names, in line 1"),
         ("long.csv", "a row is longer than 16 MB."),
         ("bomb.parquet", "Expected 1 to 100000000 rows in"),
         ("packed.csv.gz", "Expected 1 to 100000000 rows in"),
@@ -316,7 +313,7 @@ def _damaged(name: str, folder: Path) -> list[str]:
         ("nested.parquet", "Expected a column of values, but score of"),
         ("other.parquet", "Expected a column named score in"),
         ("empty.npy", "has shape (100000000,) and values of 0 bytes."),
-        ("huge.npy", "huge.npy: the file is truncated."),
+        ("huge.npy", "has shape (10000000000000000000000000,) and values of 8 bytes."),
         ("open.npy", "open.npy: the file is truncated."),
     ],
 )
@@ -335,8 +332,8 @@ def test_an_unknown_word_is_named_next_to_the_known_ones(
     file = tmp_path / "scores.csv"
     file.write_text("score,included\n1.0,out\n2.0,maybe\n3.0,in\n")
     assert run(["audit", "--scores", str(file), "--guesses", "2", "--delta", "1e-5"]) == 2
-    assert f"{file}: expected one of in, out, member, " in (error := capsys.readouterr().err)
-    assert error.endswith("got 'maybe'.\n")
+    assert "Expected one of in, member, yes, " in (error := capsys.readouterr().err)
+    assert error.endswith(f"in the column included of {file}, got 'maybe' in row 2.\n")
 
 
 def test_colons_and_commas_in_text_are_no_columns(tmp_path: Path) -> None:
@@ -352,9 +349,9 @@ def test_columns_that_are_not_asked_for_are_not_kept(tmp_path: Path) -> None:
     file.write_text("notes,score,included\n" + "".join(f"{'n' * 1000},{k},{k % 2}\n" for k in range(20_000)))
     read_columns(file, ["score"], "numbers")  # so that everything is loaded
     before = pa.total_allocated_bytes()
-    table = read_table(file, ["score", "included"])
+    kept = read_table(file, ["score", "included"], "numbers")
     assert pa.total_allocated_bytes() - before < 1e6
-    assert table.column_names == ["score", "included"]
+    assert len(kept) == 2
 
 
 def test_words_are_inclusion_bits_and_no_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -362,7 +359,7 @@ def test_words_are_inclusion_bits_and_no_scores(tmp_path: Path, capsys: pytest.C
     file.write_text("score,included\n" + "in,in\nout,out\n" * 50)
     asked = ["audit", "--scores", str(file), "--guesses", "2", "--delta", "1e-5"]
     assert run(asked) == 2
-    assert "Cannot read numbers" in capsys.readouterr().err
+    assert "Expected numbers in the column score of" in capsys.readouterr().err
     assert run([*asked, "--score-column", "included"]) == 2
     assert "Expected two columns, got included for scores and inclusion bits." in capsys.readouterr().err
 

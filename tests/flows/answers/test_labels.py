@@ -185,7 +185,7 @@ def test_a_file_with_nan_or_text_is_refused(capsys: pytest.CaptureFixture[str], 
     for text, sentence in (
         ("eta\n0.1\nnan\n", "row 2 has no value"),
         ("eta\n0.1\n1.5\n", "got 1.5 in row 2"),
-        ("eta\nx\ny\n", "Cannot read probabilities from the column eta"),
+        ("eta\nx\ny\n", "Expected probabilities in the column eta of"),
         ("eta\n", "Expected 1 to 100000000 rows"),
         ("p\n0.1\n", "Expected a column named eta"),
     ):

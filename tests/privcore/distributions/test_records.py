@@ -174,13 +174,13 @@ def test_the_hash_knows_neither_the_format_nor_the_order_nor_the_names(file: Pat
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("column({},town)", r"Expected a column named town in .*; its columns are city, age, .*\."),
-        ("column({},hole)", r"Expected categories in the column hole of .*; row 2 has no value\."),
-        ("column({},word)", r"Expected categories in the column word of .*; row 3 has no value\."),
+        ("column({},town)", r"Expected a column named town in .*; its columns are 'city', 'age', .*\."),
+        ("column({},hole)", r"Expected a value in each row of the column hole of .*; row 2 has no value\."),
+        ("column({},word)", r"Expected a value in each row of the column word of .*; row 3 has no value\."),
         ("column({}x,city)", r"Expected a file with a column of categories, but .* is not a file\."),
         ("counts({},share)", r"Expected counts \(whole .*\) in the column share of .*, got 0\.5 in row 1\."),
-        ("counts({},city)", r"Cannot read counts from the column city of .*"),
-        ("counts({},hole)", r"Expected counts in the column hole of .*; row 2 has no value\."),
+        ("counts({},city)", r"Expected counts in the column city of .*, got 'Rome' in row 1\."),
+        ("counts({},hole)", r"Expected a value in each row of the column hole of .*; row 2 has no value\."),
     ],
 )
 def test_a_column_that_is_no_law_is_refused_with_one_sentence(file: Path, text: str, sentence: str) -> None:

@@ -168,10 +168,10 @@ def test_a_bad_sample_is_refused_in_one_sentence(text: str, sentence: str) -> No
 def test_a_missing_value_and_a_missing_column_are_named(files: tuple[Path, Path]) -> None:
     for file in files:
         with pytest.raises(
-            DomainError, match=r"Expected categories in the column code of .*; row 3 has no value"
+            DomainError, match=r"Expected a value in each row of the column code of .*; row 3 has no value"
         ):
             canonical_sample(f"column({file},code)")
-        with pytest.raises(DomainError, match=r"its columns are city, code\."):
+        with pytest.raises(DomainError, match=r"its columns are 'city', 'code'\."):
             canonical_sample(f"column({file},town)")
 
 
