@@ -9,7 +9,7 @@ import scipy
 from flows.answers.audit_design import INDEPENDENT, Design
 from flows.answers.audit_scores import Scored
 from privcore import Bracket, DomainError, Point, Problem, evaluate, find, find_problem, intersect
-from privcore.auditing import correct_if_shuffled, guess, guess_candidates, guess_clearest
+from privcore.auditing import AuditEpsilon, correct_if_shuffled, guess, guess_candidates, guess_clearest
 
 WITHOUT_MODEL = ("auditing.tightest", "auditing.combined", "auditing.approximate", "auditing.steinke")
 MODEL_BASED = ("auditing.tightestmu", "auditing.gaussian")
@@ -110,9 +110,7 @@ def audited(
         "correct": counts.correct,
         **design.fields,
     }
-    question = find_problem("audit-epsilon").from_fields(
-        {**fields, "delta": delta, "audit_confidence": confidence}
-    )
+    question = AuditEpsilon.from_fields({**fields, "delta": delta, "audit_confidence": confidence})
     content: dict[str, Any] = {
         **fields,
         "design": design.word,
@@ -149,19 +147,19 @@ def audited(
     return content
 
 
-def _hints(question: Problem, confidence: float) -> list[str]:
+def _hints(question: AuditEpsilon, confidence: float) -> list[str]:
     """Return a sentence about too few correct guesses that the sign of the scores is probably wrong."""
     fields = question.as_fields()
     guesses, correct, k = (int(fields[name]) for name in ("guesses", "correct", "alternatives"))
-    chance = float(scipy.stats.binom.cdf(correct, guesses, 1.0 / k))
+    chance = float(scipy.stats.binom.cdf(correct, guesses, 1.0 / k)) / question.share
     if chance >= RARE:
         return []
     error = 1.0 - confidence
     hint = (
         f"hint: without information, {correct} or fewer of {guesses} guesses are correct with probability "
-        f"{chance:.2g}; the sign of the scores may be wrong (--lower-is-member). To choose the sign after "
-        f"seeing this count doubles the error: with the other sign, --confidence {1.0 - 0.5 * error:.6g} "
-        f"keeps the error at {error:.4g}, as do new canaries."
+        f"at most {chance:.2g}; the sign of the scores may be wrong (--lower-is-member). To choose the sign "
+        f"after seeing this count doubles the error: with the other sign, --confidence "
+        f"{1.0 - 0.5 * error:.6g} keeps the error at {error:.4g}, as do new canaries."
     )
     return [hint]
 

@@ -133,7 +133,7 @@ class AuditingLaplace(Method[AuditEpsilon]):
         pure = min(refuted, MOST) * (1.0 - AUDIT_SEARCH)
         return Answer.about(
             max(0.0, pure + 2.0 * math.log1p(-problem.delta)),
-            detail=f"model-based: epsilon_0 = {pure:.6g} of Laplace, confidence {1.0 - tau:.4g}",
+            detail=f"model-based: epsilon_0 = {pure:.6g} of Laplace, confidence {problem.audit_confidence:.4g}",
         )
 
 

@@ -46,7 +46,7 @@ class AuditingExpected(Method[AuditExpectedCorrect]):
         if k == 2:
             attained, attack = expected_correct(m, guesses, mu), "likelihood ratios"
             if problem.guess_number == "fixed" and mu > 0.0 and guesses < m:
-                attained = m * fixed_success(m, guesses, mu)
+                attained, attack = m * fixed_success(m, guesses, mu), "the clearest scores"
         else:
             attained, attack = guesses * simplex_success(mu, k), "nearest corner of a simplex"
         lower = attained * (1.0 - EXPECTED_GUESSES)

@@ -182,7 +182,7 @@ def test_far_fewer_correct_guesses_than_by_chance_get_a_hint(
     hints = content(capsys, "--counts", 1000, 200, correct)["hints"]
     assert bool(hints) == hinted
     if hinted:
-        assert "4 or fewer of 200 guesses are correct with probability 4.1e-53;" in hints[0]
+        assert "4 or fewer of 200 guesses are correct with probability at most 4.1e-53;" in hints[0]
         assert "with the other sign, --confidence 0.975 keeps the error at 0.05" in hints[0]
 
 
