@@ -45,7 +45,7 @@ def probability_of_half(canaries: int) -> float:
 
     Example:
         >>> round(probability_of_half(10), 4), round(math.comb(10, 5) / 2**10, 4)
-        (0.2456, 0.2461)
+        (0.2457, 0.2461)
     """
     n = (canaries + 1) // 2
     return (1.0 - SHORT_FORMULA) / math.sqrt(math.pi * (n + 4.0 / math.pi - 1.0))
