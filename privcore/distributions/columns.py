@@ -87,7 +87,7 @@ def read_categories(path: Path, name: str) -> Counts:
     column = read_table(path, [name], "categories")[0].unify_dictionaries()
     try:
         if pa.types.is_floating(column.type):
-            column = pc.add(column, 0.0)  # merges -0.0 and 0.0
+            column = pc.add(column.cast(pa.float64()), 0.0)  # merges -0.0 and 0.0
         counts = pc.value_counts(column).field("counts").to_numpy(zero_copy_only=False)
     except pa.ArrowException:
         raise DomainError(

@@ -15,8 +15,10 @@ from privcore.errors import DomainError
 _SEPARATORS = (",", ";", "\t", "|")
 _SEPARATOR_LINE = re.compile(r'"?sep=([!-~\t])"?\s*', re.IGNORECASE)
 _MOST_COLUMNS = 10_000  # since the parser needs some kB for each
-_MISSING = ("", "na", "n/a", "nan", "null", "<na>", "#n/a", "#na", "\\n")  # in any case
-_NONE = "None"  # none in lower case is an answer in many surveys
+_MISSING = (
+    *("", "NA", "N/A", "n/a", "na", "NaN", "nan", "NAN", "NULL", "null", "Null", "None"),
+    *("<NA>", "#N/A", "#NA", "\\N"),
+)  # but not Na and none, which are answers
 
 
 def read_csv(path: Path, found: Format, names: Sequence[str], refused: Mapping[str, str]) -> list[Any]:
@@ -49,7 +51,9 @@ def _bytes(path: Path, found: Format, names: Sequence[str], refused: Mapping[str
     import pyarrow.csv
 
     separator, header, skipped = _header(path, found, names)
-    wanted = [f"f{place}" for place in places(path, names, header, refused)]
+    alone = len(header) == 1
+    hint = ", separated by neither commas, semicolons, tabs nor |" if alone else ""
+    wanted = [f"f{place}" for place in places(path, names, header, refused, hint)]
     wrong: list[Any] = []
 
     def refuse(row: Any) -> str:
@@ -83,12 +87,12 @@ def _bytes(path: Path, found: Format, names: Sequence[str], refused: Mapping[str
                 read(threads=False)  # only then do rows have numbers
         if wrong:
             raise DomainError(
-                f"Expected {len(header)} values in each row of {path}, as in its header, got "
+                f"Expected as many values in each row of {path} as in its header, {len(header)}, got "
                 f"{wrong[-1].actual_columns} in row {wrong[-1].number - skipped}; put values with "
                 f"{separator!r} in quotation marks, and write decimal points."
             ) from None
         raise
-    _check_lines(path, found, separator, skipped, table.num_rows, alone=len(header) == 1)
+    _check_lines(path, found, separator, skipped, table.num_rows, alone=alone)
     return [table.column(name) for name in wanted]
 
 
@@ -165,9 +169,10 @@ def _check_missing(path: Path, name: str, column: Any) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    text = pc.utf8_trim_whitespace(column)
-    missing = pc.or_(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING)), pc.equal(text, _NONE))
-    row = pc.index(missing, value=True).as_py()
+    text = column
+    if pc.any(pc.match_substring(column, " ")).as_py():
+        text = pc.utf8_trim_whitespace(column)
+    row = pc.index(pc.is_in(text, pa.array(_MISSING)), value=True).as_py()
     if row < 0:
         return
     cell = text[row].as_py()

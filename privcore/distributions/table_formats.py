@@ -104,7 +104,7 @@ def format_of(path: Path) -> Format:
     kind = _binary(path, start, packed)
     if kind is not None:
         if packed is not None:
-            raise _refused(path, f"a {kind.upper()} file within {packed}", "decompress it")
+            raise _refused(path, f"a {packed} file with {kind.upper()} data", "decompress it")
         return Format(kind=kind)
     _check_size(path, packed)
     encoding = _encoding(path, start)
@@ -124,6 +124,8 @@ def _binary(path: Path, start: bytes, packed: str | None) -> str | None:
         if packed is None:
             _check_archive(path)
         return "npz"
+    if start[257:262] == b"ustar":
+        raise _refused(path, "a tar archive", "unpack it")
     for magic, (what, remedy) in _OTHERS.items():
         if start.startswith(magic):
             raise _refused(path, what, remedy)
@@ -193,8 +195,17 @@ def _refused(path: Path, what: str, remedy: str) -> DomainError:
     )
 
 
-def places(path: Path, names: Sequence[str], present: Sequence[str], refused: Mapping[str, str]) -> list[int]:
+def places(
+    path: Path, names: Sequence[str], present: Sequence[str], refused: Mapping[str, str], hint: str = ""
+) -> list[int]:
     """Return the places of columns among those of a file, whose names may have blanks around them.
+
+    Args:
+        path: The file.
+        names: Names of the wanted columns.
+        present: Names of the columns of the file.
+        refused: For the name of a column that must not exist, the sentence that refuses the file.
+        hint: Words about the columns of the file, if one is missing.
 
     Raises:
         DomainError: A column is missing, listed twice, or refused with the sentence for its name.
@@ -210,7 +221,7 @@ def places(path: Path, names: Sequence[str], present: Sequence[str], refused: Ma
         if not alike:
             listed = ", ".join(repr(each[:40]) for each in stripped[:10])
             listed += ", ..." if len(stripped) > 10 else ""
-            raise DomainError(f"Expected a column named {name} in {path}; its columns are {listed}.")
+            raise DomainError(f"Expected a column named {name} in {path}; its columns are {listed}{hint}.")
         if len(alike) > 1:
             raise DomainError(f"Expected one column named {name} in {path}, got {len(alike)}.")
         found += alike

@@ -26,7 +26,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_parsed = json.JSONDecoder(parse_float=_Number, parse_int=_Number, parse_constant=_Number).decode
+_parsed = json.JSONDecoder(parse_float=_Number, parse_int=_Number, parse_constant=_Number).raw_decode
 _checked = json.JSONDecoder(object_pairs_hook=_once).decode
 
 
@@ -66,22 +66,32 @@ def read_json(path: Path, found: Format, names: Sequence[str], refused: Mapping[
 def _records(path: Path, found: Format, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Return the objects of a file, in order."""
     words = [json.dumps(name) for name in names]
-    with io.TextIOWrapper(io.BufferedReader(found.utf8(path)), "utf-8-sig") as lines:
+    with io.TextIOWrapper(io.BufferedReader(found.utf8(path)), "utf-8-sig", "surrogateescape") as lines:
         for number, line in enumerate(iter(lambda: lines.readline(2 * BLOCK), ""), start=1):
-            if line.isspace():
+            text = line.strip()
+            if not text:
                 continue
             try:
-                record = _parsed(line)
-                if any(line.count(word) > 1 for word in words):
-                    _checked(line)
+                record, end = _parsed(text)
+                for word in words:
+                    if text.count(word) > 1:
+                        _checked(text)
             except (ValueError, RecursionError):
-                record = None
-            if not isinstance(record, dict):
+                record, end = None, 0
+            if end < len(text) or not isinstance(record, dict):
                 raise DomainError(
                     f"Expected one JSON object, not deeply nested and without equal names, in line {number} "
                     f"of {path}."
                 )
             yield record
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # bytes that are not UTF-8, or half of a character
+        return False
+    return True
 
 
 def _cell(path: Path, name: str, row: int, record: Mapping[str, Any]) -> str:
@@ -90,6 +100,8 @@ def _cell(path: Path, name: str, row: int, record: Mapping[str, Any]) -> str:
     if value is None:  # its name may have blanks around it
         value = next((each for other, each in record.items() if other.strip() == name), None)
     if type(value) is str:
+        if not value.isascii() and not _is_unicode(value):
+            raise DomainError(f"Expected Unicode in the column {name} of {path}; row {row} has other bytes.")
         return f'"{value}"'
     if type(value) is _Number and value != "NaN":
         return value

@@ -202,8 +202,8 @@ FORMATS = [
 SENTENCES = [
     ("cut.csv.gz", "its compressed data are truncated or damaged"),
     ("cut.parquet", "the file is truncated or damaged"),
-    ("long-row.csv", "Expected 2 values in each row of {}, as in its header, got 3 in row 2; "),
-    ("comma.csv", "Expected 2 values in each row of {}, as in its header, got 3 in row 1; "),
+    ("long-row.csv", "Expected as many values in each row of {} as in its header, 2, got 3 in row 2; "),
+    ("comma.csv", "Expected as many values in each row of {} as in its header, 2, got 3 in row 1; "),
     ("open.csv", "Expected closed quotation marks in {}, but one in row 2 is never closed"),
     ("thousands.csv", "in the column score of {}, got '1,234' in row 1; write a decimal point"),
     ("word.csv", "Expected numbers in the column score of {}, got 'high' in row 2."),
