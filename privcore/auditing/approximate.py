@@ -133,7 +133,8 @@ class AuditingLaplace(Method[AuditEpsilon]):
         pure = min(refuted, MOST) * (1.0 - AUDIT_SEARCH)
         return Answer.about(
             max(0.0, pure + 2.0 * math.log1p(-problem.delta)),
-            detail=f"model-based: epsilon_0 = {pure:.6g} of Laplace, confidence {problem.audit_confidence:.4g}",
+            detail=f"model-based: epsilon_0 = {pure:.6g} of Laplace, "
+            f"confidence {problem.audit_confidence:.4g}",
         )
 
 
