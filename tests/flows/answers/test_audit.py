@@ -282,11 +282,15 @@ def test_misuse_gets_one_sentence(
 @pytest.mark.parametrize(
     ("text", "guesses", "sentence"),
     [
-        ("score,included\n1,1\nnan,0\n", 2, "Expected numbers in the column score of"),
+        ("score,included\n1,1\nnan,0\n", 2, "row 2 has no value, but the word 'nan'"),
         ("score,included\n1,1\n,0\n", 2, "row 2 has no value."),
-        ("score,included\n1,1\n2,2\n", 2, "Expected inclusion bits 0 or 1, got 2 in row 2."),
-        ("score,included\n1,1\n2,\n", 2, "Expected numbers in the column included of"),
-        ("score,included\n1,yes\n2,no\n", 2, "Cannot read numbers from the columns score and included of"),
+        ("score,included\n1,1\n2,2\n", 2, "Expected inclusion bits 1 and 0 in the column"),
+        ("score,included\n1,1\n2,\n", 2, "Expected a value in each row of the column included of"),
+        (
+            "score,included\n1,yes\n2,no\n",
+            2,
+            "Expected --design, since exactly half of the 2 canaries are included",
+        ),
         ("score,member\n1,1\n2,0\n", 2, "Expected a column named included in"),
         ("score,score,included\n1,1,1\n", 0, "Expected one column named score in"),
         (
