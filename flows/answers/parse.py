@@ -65,6 +65,8 @@ def _json_object(line: bytes) -> dict[str, Any]:
         content = json.loads(line.decode("utf-8-sig"), object_pairs_hook=once)
     except DomainError:
         raise
+    except UnicodeError:
+        raise DomainError("Expected one JSON object per line, got bytes that are not UTF-8.") from None
     except (ValueError, RecursionError) as error:
         raise DomainError(f"Expected one JSON object per line: {error}.") from None
     if not isinstance(content, dict):

@@ -59,6 +59,8 @@ def _content(path: Path) -> dict[str, Any]:
         content = parsed(raw)
     except OSError as error:
         raise DomainError(f"Cannot read the run {path}: {error.strerror or error}.") from None
+    except UnicodeError:
+        raise DomainError(f"Expected TOML in UTF-8, but {path} is not UTF-8.") from None
     except ValueError as error:
         raise DomainError(f"Cannot read the run {path}: {str(error)[:120].rstrip('.')}.") from None
     for name in content:

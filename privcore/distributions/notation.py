@@ -117,7 +117,7 @@ def referenced(inside: str, values: Callable[[Path, str], Values], digest: Calla
     found = values(Path(path), name)
     if digest(found) != sha256:
         raise DomainError(
-            f"The column {name} of {path} has changed since it was first used; restore the file, or refer "
-            "to the column again without the hash."
+            f"The column {name} of {path} has changed since it was first used, or an earlier release read "
+            "its texts as numbers; restore the file, or refer to the column again without the hash."
         )
     return found

@@ -36,10 +36,10 @@ def read_csv(path: Path, found: Format, names: Sequence[str], refused: Mapping[s
 
     columns = _bytes(path, found, names, refused)
     try:
-        texts = [column.cast(pa.string()) for column in columns]
+        texts = [column.cast(pa.large_string()) for column in columns]
     except pa.ArrowInvalid:  # not UTF-8
         latin = Format(kind=found.kind, packed=found.packed, encoding="latin-1")
-        texts = [column.cast(pa.string()) for column in _bytes(path, latin, names, refused)]
+        texts = [column.cast(pa.large_string()) for column in _bytes(path, latin, names, refused)]
     for name, column in zip(names, texts, strict=True):
         _check_missing(path, name, column)
     return texts
@@ -172,7 +172,7 @@ def _check_missing(path: Path, name: str, column: Any) -> None:
     text = column
     if pc.any(pc.match_substring(column, " ")).as_py():
         text = pc.utf8_trim_whitespace(column)
-    row = pc.index(pc.is_in(text, pa.array(_MISSING)), value=True).as_py()
+    row = pc.index(pc.is_in(text, pa.array(_MISSING, text.type)), value=True).as_py()
     if row < 0:
         return
     cell = text[row].as_py()

@@ -44,7 +44,7 @@ def read_json(path: Path, found: Format, names: Sequence[str], refused: Mapping[
 
     def put_away() -> None:
         for done, filled in zip(chunks, cells, strict=True):
-            done.append(pa.array(filled, pa.string()))
+            done.append(pa.array(filled, pa.large_string()))
             filled.clear()
 
     row = 0
@@ -60,7 +60,7 @@ def read_json(path: Path, found: Format, names: Sequence[str], refused: Mapping[
     if not row:
         raise no_rows(path, 0)
     put_away()
-    return [pa.chunked_array(done, pa.string()) for done in chunks]
+    return [pa.chunked_array(done, pa.large_string()) for done in chunks]
 
 
 def _records(path: Path, found: Format, names: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -37,7 +37,16 @@ def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     assert captured.err.startswith("privsweep: ")
     assert captured.err.endswith(".\n")
     assert captured.err.removesuffix("\n").isprintable()
-    for word in ("CSV parse", "JSON parse", "ArrowInvalid", "Invalid", "pyarrow", "numpy", "[Content_Types]"):
+    for word in (
+        "codec",
+        "CSV parse",
+        "JSON parse",
+        "ArrowInvalid",
+        "Invalid",
+        "pyarrow",
+        "numpy",
+        "[Content_Types]",
+    ):
         assert word not in captured.err
     return captured.err
 
@@ -229,6 +238,13 @@ def test_a_format_that_is_not_read_is_named(
     law = f"column({folder / file},score)"
     assert sentence in refusal(capsys, "membership", "--law", law, "--records", 9)
     assert sentence in refusal(capsys, "labels", "--prior", law, "--bag-size", 2)
+
+
+@pytest.mark.parametrize("words", [["epsilon", "--delta", "1e-5", "--run"], ["plan"], ["table", "show"]])
+def test_bytes_do_not_reach_the_terminal(
+    words: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert f"{folder / 'noise.csv'}" in refusal(capsys, *words, folder / "noise.csv")
 
 
 @pytest.mark.parametrize(("file", "sentence"), SENTENCES)
