@@ -6,10 +6,6 @@ WORKERS ?= 2
 SPEC ?= flows/sweeps/quickstart.toml
 SWEEP ?= quickstart
 FIGURES ?= figures
-ALLOCATION := allocation-figure1 allocation-figure2 allocation-figure3 allocation-figure4 allocation-figure5 allocation-figure6 allocation-figure7 allocation-figure8 allocation-figure9
-LABELS := labels-advantage labels-quantile labels-ratio labels-rates labels-learning labels-claims labels-bounds
-AUDITING := audits-guesses audits-alternatives audits-confidence audits-training-free audits-claims
-MEMBERSHIP := membership-overfitting membership-dimension membership-quantised membership-rates membership-roc membership-regression membership-privacy membership-claims
 
 BIN := .venv/bin
 STAMP := .venv/.installed
@@ -30,7 +26,7 @@ export DO_NOT_TRACK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep figures label-figures audit-figures membership-figures picture screenshots table ship test test-all soak faults bench bench-scale bench-sweeps bench-store lint format docs deploy lock peers-lock clean clean-store
+.PHONY: help install sweep picture screenshots table ship test test-all soak faults bench bench-scale bench-sweeps bench-store lint format docs deploy lock peers-lock clean clean-store
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z%-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -55,15 +51,8 @@ label-figures: figures-labels
 audit-figures: figures-auditing
 membership-figures: figures-membership
 
-figures-allocation: SWEEPS := $(ALLOCATION)
-figures-labels: SWEEPS := $(LABELS)
-figures-auditing: SWEEPS := $(AUDITING)
-figures-membership: SWEEPS := $(MEMBERSHIP)
 figures-%: $(STAMP)  ## run the sweeps of a paper (allocation, labels, auditing, membership) and draw them into figures/
-	@# Exit code 1: some points failed. The report draws the others and says so.
-	@for name in $(SWEEPS); do \
-	   $(BIN)/privsweep run $$name || test $$? -eq 1 || exit 1; done
-	$(BIN)/privsweep report figures $* --out $(FIGURES)
+	$(BIN)/privsweep figures $* --out $(FIGURES)
 
 picture: $(STAMP)  ## run the sweep `loaders`, and draw it for README.md and the documentation
 	$(BIN)/privsweep run loaders --store build/picture

@@ -32,7 +32,7 @@ COMMANDS = {
     "compare": ("compare:compare", "Bound epsilon of one training run for every sampling that its options describe."),
     "steps": ("training:steps_of", "Compute the steps of an epoch from examples and batch size, and show which rounding is safe."),
     "labels": ("labels:labels", "Compare bags of labels with randomized response, and find when both reveal the same."),
-    "audit": ("audit:audit", "Compute the epsilon that an audit in one run refutes, with each canary included by a fair coin."),
+    "audit": ("audit:audit", "Compute the epsilon that an audit in one run refutes, for the design by which canaries were included."),
     "membership": ("membership:membership", "Bound the advantage of every membership inference attack on a learner from given facts."),
     "ask": ("ask:ask", "Bound any problem now, by all methods that apply or by the named methods."),
     "methods": ("ask:methods", "List problems and the methods that bound them, or describe one problem or method."),
@@ -57,6 +57,7 @@ COMMANDS = {
     "report label-figures": ("figures:label_figures", ""),
     "report audit-figures": ("figures:audit_figures", ""),
     "report membership-figures": ("figures:membership_figures", ""),
+    "figures": ("figures:reproduced", "Compute the points that the figures of a paper need, and draw them. After Ctrl-C, it resumes."),
     "table publish": ("table:publish", "Write all answers of a store into one Parquet file, and its Croissant description next to it."),
     "table show": ("table:show", "Check a lookup table, and print its version and its number of rows for each problem."),
     "table import": ("table:import_", "Recompute a sample of a lookup table, and copy its rows, marked as imported, into a store."),
@@ -85,7 +86,7 @@ PANELS = {
     ),
     "Sweep": ("plan", "run", "status", "schema"),
     "Store": ("lookup", "sql", "export", "verify", "repair", "compact", "gc"),
-    "Publish": ("serve", "report", "table", "page"),
+    "Publish": ("serve", "report", "figures", "table", "page"),
 }
 """Commands and groups of commands under each heading of `privsweep --help`."""
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}

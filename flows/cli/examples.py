@@ -113,6 +113,10 @@ EXAMPLES = {
         "privsweep run allocation-figure1 && privsweep report figures --figure 1",
         "privsweep report figures --figure 1 --format pdf --out figures",
     ),
+    "figures": (
+        "privsweep figures membership --figure membership-privacy",
+        "privsweep figures membership --figure membership-privacy --format svg --out pictures",
+    ),
     "table": (
         "privsweep table show",
         "privsweep table publish --out tables",

@@ -1,4 +1,4 @@
-"""The command `report figures`, which draws the figures of a paper from a store."""
+"""The commands that draw the figures of a paper: from a store, or after its sweeps."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -7,10 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading, shown
+from flows.cli.options import (
+    DEFAULT_STORE,
+    AllowDegraded,
+    Json,
+    NewStorePath,
+    StorePath,
+    Workers,
+    reading,
+    shown,
+)
+from flows.cli.sweep import run
 from flows.figures.draw import FORMATS, draw
-from flows.figures.figure import Picture, picture
-from flows.figures.papers import PAPERS
+from flows.figures.figure import Figure, Picture, picture
+from flows.figures.papers import PAPERS, SWEEPS
 from flows.printing import as_json, note, say
 from privcore import DomainError, ExitCode
 from privcore.extras import require
@@ -24,12 +34,36 @@ Names = Annotated[
     list[str] | None,
     typer.Option("--figure", metavar="NAME", help="Figure to draw; repeat the option for several figures."),
 ]
+PAPER = typer.Argument(metavar="PAPER", help="Paper: allocation, labels, auditing or membership.")
+
+
+def reproduced(
+    paper: Annotated[str, PAPER],
+    store: NewStorePath = DEFAULT_STORE,
+    out: Out = Path("figures"),
+    figure: Names = None,
+    kind: Format = "png",
+    workers: Workers = None,
+) -> None:
+    """Compute the points that the figures of a paper need, and draw them. After Ctrl-C, it resumes.
+
+    All sweeps of the paper run, also those that only its page of claims uses; with --figure, those of the
+    figures. What is stored is not computed again.
+    """
+    known = _known(paper, figure, kind)
+    require("matplotlib", "`privsweep figures`")
+    chosen = [sweep for name in figure or () for sweep in known[name].sweeps]
+    for sweep in dict.fromkeys(chosen if figure else SWEEPS[paper]):
+        try:
+            run(sweep, store=store, workers=workers)
+        except typer.Exit as ended:  # some points failed: the figures say which
+            if ended.exit_code != ExitCode.FAILED:
+                raise
+    figures(paper, store, out, figure, kind)
 
 
 def figures(
-    paper: Annotated[
-        str, typer.Argument(metavar="PAPER", help="Paper: allocation, labels, auditing or membership.")
-    ] = "allocation",
+    paper: Annotated[str, PAPER] = "allocation",
     store: StorePath = DEFAULT_STORE,
     out: Out = Path("figures"),
     figure: Names = None,
@@ -41,6 +75,16 @@ def figures(
 
     Dots, and distributions of additive advantages of labels, are simulated again, which takes a few seconds.
     """
+    known = _known(paper, figure, kind)
+    outside_stores(out, "folder")
+    require("matplotlib", "`privsweep report figures`")
+    with reading(store, allow_degraded=allow_degraded) as opened:
+        pictures = [picture(known[name], opened) for name in dict.fromkeys(figure or known)]
+    _report(pictures, store, out, kind, json)
+
+
+def _known(paper: str, figure: list[str] | None, kind: str) -> dict[str, Figure]:
+    """Return the figures of a paper by name, or raise `DomainError` for an unknown word."""
     if paper not in PAPERS:
         raise DomainError(f"Expected a paper in {{{', '.join(PAPERS)}}}, got {paper}.")
     if kind not in FORMATS:
@@ -49,11 +93,7 @@ def figures(
     for name in figure or []:
         if name not in known:
             raise DomainError(f"Expected --figure in {{{_choices(list(known))}}}, got {name}.")
-    outside_stores(out, "folder")
-    require("matplotlib", "`privsweep report figures`")
-    with reading(store, allow_degraded=allow_degraded) as opened:
-        pictures = [picture(known[name], opened) for name in dict.fromkeys(figure or known)]
-    _report(pictures, store, out, kind, json)
+    return known
 
 
 def _of_paper(paper: str) -> Callable[..., None]:

@@ -1,13 +1,12 @@
 r"""One step contracted to a lattice: the distribution there that the step dominates in convex order.
 
-Write $d(t) = E(t - Y)_+$ and $u(t) = E(Y - t)_+$. A law on the points $y_j$ is given by its own $u$ there,
-which is linear between them. The chord of $u$ over a cell of width $\Delta$ is above u by at most
+Write $d(t) = E(t - Y)_+$ and $u(t) = E(Y - t)_+$. A distribution on the points $y_j$ is given by its own u,
+which is linear between them. The chord of u over a cell of width $\Delta$ is above u by at most
 $G = \Delta^2 \max f / 8$ for a density f. So the values $u(y_j) - g_j$, with $g_j$ the larger G of the two
-cells beside $y_j$, define a law that Y dominates. Compared with the spread to the same points, the mass of
-$y_j$ changes by a second difference of g.
+cells next to $y_j$, define a distribution that Y dominates. Compared with the spread to the same points, the
+mass of $y_j$ changes by a second difference of g.
 
-Where a tail falls by more than a factor e within few cells, g is larger than d or u. There one line leads
-from an end, whose value is that of no mass beyond it, to the point that makes the law convex.
+If a tail falls by more than a factor e within few cells, g is larger than d or u. There one line leads from an end, whose value is that of no mass beyond it, to the first point from which the values are convex.
 """
 
 import math

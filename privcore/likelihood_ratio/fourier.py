@@ -129,7 +129,7 @@ def _epsilon(
         if step.below is not None:
             lower = max(lower, _Tail.of(step.below, times, tau, window).epsilon_lower(delta))
         if lower * (1.0 + WIDTH) >= epsilon or lower == 0.0:
-            break  # the moments may have shown a much larger epsilon, hence a wider spacing
+            break  # else the spacing was for the much larger epsilon that moments show
         negative = math.ceil(negative * math.sqrt((epsilon / lower - 1.0) / WIDER))
     return lower, epsilon
 
@@ -334,7 +334,7 @@ class _Tail:
         return found
 
     def _profile(self, masses: Array) -> tuple[Array, Array]:
-        """Return the mass at and above each loss from 0 on, and the profile there but for the last."""
+        """Return the mass at and above each loss from 0 on, and the profile at all but the last."""
         loss, start = self.loss, self._start
         above = np.cumsum((self._weights(loss[start:]) * masses[start:])[::-1])[::-1]
         # At a loss l, the profile is the integral of e^(l - u) above(u) over the losses u > l.

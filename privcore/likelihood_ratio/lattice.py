@@ -1,4 +1,4 @@
-"""One Poisson-sampled Gaussian step on a lattice of losses: laws above and below it in convex order."""
+"""One Poisson-sampled Gaussian step on a lattice of losses, in convex order above and below it."""
 
 import math
 from dataclasses import dataclass, replace

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.support.claims import Claims, agree, made
+from flows.figures import papers
+from tests.flows.support.claims import Claims, agree
 
 CLAIMS = Claims("reproduction-allocation.md")
-SWEEPS = tuple(f"allocation-figure{number}" for number in range(1, 10))
+SWEEPS = papers.SWEEPS["allocation"]
 TESTS: dict[str, Callable[[], list[float]]] = {"left-out": lambda: [0.99**100, math.exp(-1.0)]}
 
 
@@ -24,10 +25,6 @@ def test_the_rows_are_numbered_and_each_has_a_verdict_and_a_command() -> None:
 
 def test_every_query_has_its_row_in_the_table_and_prints_numbers() -> None:
     CLAIMS.check_queries(at_least=10)
-
-
-def test_make_runs_the_sweeps_of_the_nine_figures() -> None:
-    assert made("allocation") == list(SWEEPS)
 
 
 @pytest.mark.soak

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincc, ndtr, ndtri
 
+from flows.figures import papers
 from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import Point, evaluate, find, find_problem
@@ -15,16 +16,10 @@ from privcore.auditing.approximate import epsilon_of
 from privcore.auditing.expected import simplex_success, success_cap
 from privcore.auditing.optimal import few_errors
 from privcore.auditing.recursion import gaussian_limit
-from tests.flows.support.claims import Claims, agree, made
+from tests.flows.support.claims import Claims, agree
 
 CLAIMS = Claims("reproduction-auditing.md")
-SWEEPS = (
-    "audits-guesses",
-    "audits-alternatives",
-    "audits-confidence",
-    "audits-training-free",
-    "audits-claims",
-)
+SWEEPS = papers.SWEEPS["auditing"]
 
 
 # ------------------------------------------------------------------------------- numbers without a sweep
@@ -156,9 +151,8 @@ def test_every_query_has_its_row_in_the_table_and_prints_numbers() -> None:
     CLAIMS.check_queries(at_least=55)
 
 
-def test_the_sweeps_of_the_table_exist_and_are_run_by_make() -> None:
+def test_the_sweeps_of_the_table_exist() -> None:
     assert [load(name).name for name in SWEEPS] == list(SWEEPS)
-    assert made("auditing") == list(SWEEPS)
 
 
 @pytest.mark.parametrize("name", SWEEPS)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flows.figures import papers
 from flows.figures.labels.distributions import RELEASES, SETTINGS
 from flows.figures.labels.setting import releases
 from flows.spec.sweep import load
@@ -14,18 +15,10 @@ from privcore import Point, evaluate, find, find_problem
 from privcore.labels.fourier import half_width
 from privcore.labels.poisson_binomial import binomial
 from privcore.labels.release import debiased_proportion
-from tests.flows.support.claims import Claims, agree, made
+from tests.flows.support.claims import Claims, agree
 
 CLAIMS = Claims("reproduction-labels.md")
-SWEEPS = (
-    "labels-advantage",
-    "labels-quantile",
-    "labels-ratio",
-    "labels-rates",
-    "labels-learning",
-    "labels-claims",
-    "labels-bounds",
-)
+SWEEPS = papers.SWEEPS["labels"]
 
 
 # ------------------------------------------------------------------------------------ refuted claims
@@ -118,9 +111,8 @@ def test_every_query_has_its_row_in_the_table_and_prints_numbers() -> None:
     CLAIMS.check_queries(at_least=30)
 
 
-def test_the_sweeps_of_the_table_exist_and_are_run_by_make() -> None:
+def test_the_sweeps_of_the_table_exist() -> None:
     assert [load(name).name for name in SWEEPS] == list(SWEEPS)
-    assert made("labels") == list(SWEEPS)
 
 
 def test_a_printed_number_leaves_one_unit_of_its_last_digit() -> None:

@@ -12,6 +12,8 @@ from flows.figures.figure import Figure, Picture
 from flows.figures.membership import fitting, privacy, rates, regression, roc
 from flows.figures.membership.paper import FIGURES
 from flows.figures.panels import Look, Panel, Trace
+from flows.figures.papers import PAPERS, SWEEPS
+from flows.spec.sweep import load
 from privcore import Answer, Direction, Point, evaluate
 from storage import open_store
 from tests.flows.support.figures import (
@@ -253,3 +255,37 @@ def test_json_says_what_was_drawn_where(
             "failed": {},
         }
     ]
+
+
+def test_one_command_computes_what_a_figure_lacks_and_draws_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["figures", "membership", "--figure", "membership-privacy"]
+    folders = ["--store", str(tmp_path / "store"), "--out", str(tmp_path)]
+    assert run([*command, *folders]) == 0
+    assert "membership-privacy: 165 points, 165 computed, 0 stored before" in capsys.readouterr().out
+    assert (tmp_path / "membership-privacy.png").stat().st_size > 10_000
+    assert run([*command, *folders]) == 0
+    assert "165 points, nothing to compute" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("nope",), "Expected a paper in {allocation, labels, auditing, membership}, got nope."),
+        (("labels", "--figure", "9"), "Expected --figure in {labels1, labels2, "),
+        (("labels", "--format", "gif"), "Expected --format in {png, svg, pdf}, got gif."),
+    ],
+)
+def test_an_unknown_paper_figure_or_format_is_refused_before_anything_is_computed(
+    words: tuple[str, ...], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["figures", *words, "--store", str(tmp_path / "store")]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "store").exists()
+
+
+def test_the_sweeps_of_a_paper_include_those_of_all_its_figures() -> None:
+    for paper, figures in PAPERS.items():
+        sweeps = {load(name).name for name in SWEEPS[paper]}
+        assert {load(name).name for figure in figures for name in figure.sweeps} <= sweeps

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import bdtrc, ndtr
 
+from flows.figures import papers
 from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import METHODS, find, find_problem
@@ -17,20 +18,11 @@ from privcore.distributions.record_notation import law
 from privcore.membership.discrete.deviation import largest_constant, least_constant
 from privcore.membership.discrete.diversity import LARGEST, LEAST, diversity_bound
 from privcore.membership.experiments.residuals import linear
-from tests.flows.support.claims import ROOT, Claims, agree, made
+from tests.flows.support.claims import ROOT, Claims, agree
 
 CLAIMS = Claims("reproduction-membership.md")
 PAGE = (ROOT / "docs" / "membership.md").read_text()
-SWEEPS = (
-    "membership-overfitting",
-    "membership-dimension",
-    "membership-quantised",
-    "membership-rates",
-    "membership-roc",
-    "membership-regression",
-    "membership-privacy",
-    "membership-claims",
-)
+SWEEPS = papers.SWEEPS["membership"]
 
 
 # ------------------------------------------------------------------------------- numbers without a sweep
@@ -238,9 +230,8 @@ def test_column_d_of_table_1_is_printed_there_rounded() -> None:
     assert [round(value, 2) for value in table()] == printed
 
 
-def test_the_sweeps_of_the_table_exist_and_are_run_by_make() -> None:
+def test_the_sweeps_of_the_table_exist() -> None:
     assert [load(name).name for name in SWEEPS] == list(SWEEPS)
-    assert made("membership") == list(SWEEPS)
 
 
 @pytest.mark.parametrize("name", SWEEPS[3:])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from flows.figures.papers import SWEEPS
 from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import evaluate
@@ -12,9 +13,7 @@ from privcore.registry import used_versions, versions
 from storage import open_store
 from tasks.limits import estimate
 from tests.docs.kept import KEPT, PAGES, written
-from tests.flows.support.claims import Claims, made
-
-PAPERS = ("allocation", "labels", "auditing", "membership")
+from tests.flows.support.claims import Claims
 
 QUICK = 0.05
 """Seconds of computation up to which a kept row is computed again."""
@@ -51,7 +50,7 @@ def test_every_query_of_a_page_prints_its_numbers(page: str, kept: Path) -> None
 def test_kept_rows_are_those_of_the_sweeps_and_today_s_code_computes_them(kept: Path) -> None:
     """Else: `python -m tests.docs.kept STORE`, with a store in which the sweeps were run again."""
     points = {
-        point.id: point for paper in PAPERS for name in made(paper) for point in expand(load(name).grids)
+        point.id: point for names in SWEEPS.values() for name in names for point in expand(load(name).grids)
     }
     with open_store(kept) as store:
         ends = "lower, upper, value"

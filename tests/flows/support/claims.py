@@ -98,12 +98,3 @@ def _printed(*words: str) -> str:
     ended = subprocess.run([PRIVSWEEP, *words], check=False, capture_output=True, text=True)
     assert ended.returncode == 0, (words, ended.stderr)
     return ended.stdout
-
-
-def made(paper: str) -> list[str]:
-    """Return the sweeps that `make figures-PAPER` runs before it draws."""
-    target = ["make", "--dry-run", f"figures-{paper}"]
-    recipe = subprocess.run(target, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert f"privsweep report figures {paper} " in recipe
-    (listed,) = re.findall(r"for name in (.*); do", recipe)
-    return str(listed).split()
