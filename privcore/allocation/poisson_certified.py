@@ -30,9 +30,10 @@ class PoissonCertified(Method[Poisson]):
     The likelihood ratio of one step is $1 - \lambda + \lambda Y$ with $Y$ lognormal; that of all steps is the
     product of i.i.d. copies. Epsilon has ends from Fourier transforms on a lattice of losses. If these are
     too far apart, the product is built by binary powering. After every product, its distribution is rounded
-    to a grid: by a mean-preserving spread for the upper end, and to conditional means for the lower one. If one
-    example is replaced, a step is a pair of mixtures with opposite means: half-spaces are the best tests, for
-    every threshold, so this pair is the worst one (docs/training-runs.md).
+    to a grid: by a mean-preserving spread for the upper end, and to conditional means for the lower end.
+
+    If one example is replaced, a step is a pair of mixtures with opposite means: half-spaces are the best
+    tests, for every threshold, so this pair is the worst one (docs/training-runs.md).
     """
 
     name = "poisson.certified"

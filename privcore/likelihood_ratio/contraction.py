@@ -6,7 +6,8 @@ $G = \Delta^2 \max f / 8$ for a density f. So the values $u(y_j) - g_j$, with $g
 cells next to $y_j$, define a distribution that Y dominates. Compared with the spread to the same points, the
 mass of $y_j$ changes by a second difference of g.
 
-If a tail falls by more than a factor e within few cells, g is larger than d or u. There one line leads from an end, whose value is that of no mass beyond it, to the first point from which the values are convex.
+If a tail falls by more than a factor e within few cells, g is larger than d or u. There one line leads from
+an end, whose value is that of no mass beyond it, to the first point from which the values are convex.
 """
 
 import math
