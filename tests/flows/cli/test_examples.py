@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tables").mkdir()
     for name in ("old.parquet", "new.parquet", f"tables/{shipped.name}"):
         shutil.copy(shipped, folder / name)
-    scores = "".join(f"{k % 7 + 5 * (k % 2)},{k % 2}\n" for k in range(400))
+    scores = "".join(f"{k % 7 + 5 * (k % 2)},{k % 2}\n" for k in range(401))
     (folder / "scores.csv").write_text(f"score,included\n{scores}")
     typed(folder, "privsweep run quickstart --engine serial && privsweep table import --check 1")
     return folder
