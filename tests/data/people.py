@@ -90,7 +90,7 @@ def _write_scores(folder: Path) -> None:
     lines = [f"{score:.4f},{bit}" for score, bit in SCORES]
     plain = [header, *lines]
     semicolons = [line.replace(",", ";") for line in plain]
-    large = [2**60 + round(10_000 * score) for score, _ in SCORES]
+    large = [2**60 + sorted(SCORES).index(row) for row in SCORES]  # doubles are 256 apart there
     _text(folder / "scores.csv", plain)
     _text(folder / "scores-semicolon.csv", semicolons)
     _text(folder / "scores-decimal-comma.csv", [line.replace(".", ",") for line in semicolons])

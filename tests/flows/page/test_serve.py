@@ -157,6 +157,14 @@ def test_what_is_no_question_is_refused_in_one_sentence(body: bytes) -> None:
         question(body)
 
 
+@pytest.mark.parametrize("word", ["column", "certain"])
+def test_no_question_opens_a_file(word: str, tmp_path: Path) -> None:
+    (file := tmp_path / "eta.csv").write_text("eta\n0\n1\n")
+    fields = {"mechanism": "llp", "bag_size": 2, "prior": f"{word}({file},eta)"}
+    with pytest.raises(PrivsweepError, match="which only the command line reads"):
+        question(json.dumps({"problem": "label-advantage", "fields": fields}).encode())
+
+
 def test_a_question_ends_when_its_time_is_over() -> None:
     body = b'{"problem": "allocation-epsilon", "fields": {"sigma": 1, "steps": 1000, "delta": 1e-6}}'
     with Desk(seconds=1e-6) as desk:
