@@ -11,8 +11,10 @@ import pytest
 from privcore.allocation.comparisons import PoissonEpsilon
 from privcore.allocation.poisson_certified import PoissonCertified
 from privcore.answer import Answer
+from privcore.likelihood_ratio import fourier
 from privcore.likelihood_ratio.fourier import SPACING, epsilon_by_sums
-from privcore.likelihood_ratio.lattice import _cells
+from privcore.likelihood_ratio.lattice import _cells, step_on_lattice
+from privcore.likelihood_ratio.profile import Direction
 
 DIGITS = 40
 """Decimals of the exact profile of one step, far below the slack of the bounds."""
@@ -72,6 +74,36 @@ def test_many_steps_have_ends_that_meet_a_narrow_bracket_of_grids(seed: int) -> 
     both = answer(asked)
     assert narrow.lower <= both.upper <= min(upper, narrow.upper * (1.0 + 1e-3))
     assert both.lower <= narrow.upper
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_ends_hold_if_much_of_the_mass_is_outside_of_the_window(seed: int, direction: Direction) -> None:
+    draw = random.Random(seed)
+    s, rate, times = (
+        10 ** draw.uniform(-0.5, 0.2),
+        10 ** draw.uniform(-2.0, -0.5),
+        draw.choice([10, 100, 1000]),
+    )
+    delta, end = 10 ** draw.uniform(-7.0, -2.0), 20.0
+    coarse = step_on_lattice(s, rate, end, direction, points=2000, most=2**18)
+    step = step_on_lattice(s, rate, end, direction, negative=40, most=2**18, both=True)
+    assert coarse is not None
+    assert step is not None
+    assert step.below is not None
+    epsilon, tau = fourier._chernoff(coarse, times, delta)
+    whole = fourier._Window.of(coarse, times, tau)
+    found = []
+    for below, above in [(1.0, 1.0), (1.0, 0.1), (0.1, 1.0), (0.1, 0.1), (0.3, 0.3), (0.02, 0.5)]:
+        low, high = epsilon - below * (epsilon - whole.low), epsilon + above * (whole.high - epsilon)
+        window = fourier._Window(low, high, whole.orders)
+        lower = fourier._Tail.of(step.below, times, tau, window).epsilon_lower(delta)
+        found.append((lower, fourier._Tail.of(step, times, tau, window).epsilon_upper(delta)))
+    least, most = found[0]
+    assert 0.0 < least < most < least * 1.01
+    for lower, upper in found[1:]:
+        assert lower <= least * (1.0 + 1e-6)
+        assert upper >= most * (1.0 - 1e-6)
 
 
 def test_a_large_epsilon_beyond_the_range_of_ratios_has_an_upper_end() -> None:
