@@ -53,7 +53,7 @@ COMMANDS = {
     "report compare-labels": ("reports:compare_labels", "Compare bags of labels with the randomized response that reveals as much."),
     "report compare-audits": ("reports:compare_audits", "Compare the epsilon that audits refute, planned and on training runs, with the true epsilon."),
     "report compare-membership": ("reports:compare_membership", "Compare all bounds of membership inference on the same problem, one interval below another."),
-    "report figures": ("figures:figures", "Draw the figures of a paper from the stored points of its sweeps; see docs/papers.md."),
+    "report figures": ("figures:figures", "Draw the figures of a paper from the stored points of its sweeps; see docs/reports.md."),
     "report label-figures": ("figures:label_figures", ""),
     "report audit-figures": ("figures:audit_figures", ""),
     "report membership-figures": ("figures:membership_figures", ""),

@@ -71,7 +71,7 @@ def figures(
     json: Json = False,
     allow_degraded: AllowDegraded = False,
 ) -> None:
-    """Draw the figures of a paper from the stored points of its sweeps; see docs/papers.md.
+    """Draw the figures of a paper from the stored points of its sweeps; see docs/reports.md.
 
     Dots, and distributions of additive advantages of labels, are simulated again, which takes a few seconds.
     """

@@ -5,14 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from types import SimpleNamespace
 
 from privcore import params
 from privcore.allocation.certified import AllocationCertified
 from privcore.allocation.comparisons import PoissonEpsilon
+from privcore.allocation.params import TARGET_EPSILON
 from privcore.allocation.poisson_certified import PoissonCertified
 from privcore.allocation.problems import AllocationEpsilon
-from privcore.allocation.utility_problems import TARGET
 from privcore.answer import Answer
 from privcore.method import Cost
 from privcore.numerics.bracket_search import BracketSearch, Look
@@ -90,11 +89,11 @@ def smallest_noise(
     """
     if scheme not in ("allocation", "poisson"):
         raise ValueError(f"Expected scheme in {{allocation, poisson}}, got {scheme!r}.")
-    TARGET.check(SimpleNamespace(epsilon=params.EPSILON.check(epsilon)))
+    epsilon = TARGET_EPSILON.check(epsilon)
     delta, steps = params.DELTA.check(delta), params.STEPS.check(steps)
     if not precision > 0.0:
         raise ValueError(f"Expected precision > 0, got {precision!r}.")
-    return _smallest_noise(scheme, float(epsilon), delta, steps, float(precision))
+    return _smallest_noise(scheme, epsilon, delta, steps, float(precision))
 
 
 @lru_cache(maxsize=256)

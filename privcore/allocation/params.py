@@ -11,6 +11,16 @@ LAPLACE_SCALE = Real(
     typical=(0.5, 1.0, 2.0, 10.0),
     meaning="Scale of the Laplace noise of one step divided by its sensitivity; a step is (1/scale)-DP",
 )
+TARGET_EPSILON = Real(
+    name="epsilon",
+    symbol=r"\varepsilon",
+    unit="nats",
+    # Below this, the total variation determines the noise, and brackets of epsilon do not resolve it.
+    lower=1e-3,
+    upper=10_000.0,
+    typical=(0.01, 0.1, 0.5, 1.0, 4.0),
+    meaning="Target epsilon: the noise is the least with which all steps are (epsilon, delta)-private",
+)
 LOCAL_EPSILON = Real(
     name="local_epsilon",
     symbol=r"\varepsilon_0",

@@ -7,11 +7,7 @@ from typing import Annotated
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.problems import AllocationProblem
-from privcore.constraint import AtLeast
 from privcore.problem import falls, grows, proved
-
-# Below this epsilon, the total variation determines the noise, and brackets of epsilon do not resolve it.
-TARGET = AtLeast("epsilon", 1e-3, "Expected a target epsilon >= {bound}, got epsilon={epsilon}.")
 
 _LESS_NOISE = (
     "Noise that meets the smaller budget also meets the larger one, so the least noise does not grow; the "
@@ -36,12 +32,11 @@ class MeanError(AllocationProblem):
 
     asks = "error"
     monotone = _MONOTONE
-    constraints = (TARGET,)
     stated = MappingProxyType(
         {"dimension": "the number of coordinates of an example; the error of each coordinate grows with it"}
     )
 
-    epsilon: Annotated[float, params.EPSILON]
+    epsilon: Annotated[float, allocation_params.TARGET_EPSILON]
     delta: Annotated[float, params.DELTA]
     steps: Annotated[int, params.STEPS]
     examples: Annotated[int, params.EXAMPLES]

@@ -81,7 +81,7 @@ class LabelsResponse(Method[Answered]):
     name = "labels.response"
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
-    reference = f"{BUSA_FEKETE}, Theorem 3.5 and Section 3.3"
+    reference = f"{BUSA_FEKETE}, Theorem 3.5 and Section 3.2"
     version = 3
 
     def applies(self, problem: Answered) -> str | None:

@@ -38,7 +38,7 @@ class LabelsTrained(Method[Learned]):
     name = "labels.trained"
     problems = get_args(Learned)
     direction = Direction.ESTIMATE
-    reference = f"{BUSA_FEKETE}, Section 5 and Appendices C and D"
+    reference = f"{BUSA_FEKETE}, Section 4 and Appendices C and D"
     shares = ("data", "model", "bag_size")
 
     trials: Annotated[int, label_params.TRIALS] = 3

@@ -102,7 +102,7 @@ def train_and_score(
         Logits of the test examples, shape (m,), and the learning rate; None if every training diverged.
 
     Reference:
-        arXiv:2406.02797v1, Section 2 (empirical proportion risk) and Section 5, with a choice of the learning
+        arXiv:2406.02797v1, Section 2 (empirical proportion risk) and Section 4, with a choice of the learning
         rate without clean labels.
 
     Example:

@@ -24,11 +24,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         "Expected participations <= steps, got participations=6, steps=5.",
     ),
     (
-        "poisson-error",
-        {"epsilon": 1e-4, "delta": 0.1, "steps": 1, "examples": 9, "proportion": 0.5},
-        "Expected a target epsilon >= 0.001, got epsilon=0.0001.",
-    ),
-    (
         "label-advantage",
         {"mechanism": "llp", "prior": "uniform", "label_epsilon": 2},
         "Expected label_epsilon=inf for llp, which adds no noise, got 2.",

@@ -199,7 +199,7 @@ def test_noise_beyond_the_search_has_an_open_end() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"epsilon": 0.0}, "Expected a target epsilon >= 0.001, got epsilon=0.0"),
+        ({"epsilon": 0.0}, r"Expected epsilon in \[0.001, 10000\], got epsilon=0.0"),
         ({"epsilon": math.nan}, "Expected epsilon in "),
         ({"delta": 0.0}, r"Expected delta in \(0, 1\), got delta=0.0"),
         ({"steps": 0}, "Expected steps in "),

@@ -301,8 +301,8 @@ def test_uncertain_noise_gives_an_enclosure_of_the_crossing() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"epsilon": 0.0}, "Expected a target epsilon >= 0.001"),
-        ({"epsilon": -1.0}, "Expected a target epsilon >= 0.001"),
+        ({"epsilon": 0.0}, r"Expected epsilon in \[0.001, 10000\], got epsilon=0.0"),
+        ({"epsilon": -1.0}, r"Expected epsilon in \[0.001, 10000\], got epsilon=-1.0"),
         ({"proportion": 1.1}, r"Expected proportion in \[0, 1\], got proportion=1.1"),
         ({"examples": 0}, "Expected examples in "),
         ({"dimension": 0}, "Expected dimension in "),
