@@ -49,7 +49,8 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     guesses: Annotated[
         str | None,
         typer.Option(
-            metavar="NUMBER", help="Number of guesses, half in and half out, fixed before seeing the scores."
+            metavar="NUMBER",
+            help="Number of guesses, fixed before seeing the scores; half in and half out without pairs.",
         ),
     ] = None,
     counts: Annotated[
