@@ -150,6 +150,7 @@ METHODS = {
     "labels.infinite": "labels.likelihood:LabelsInfinite",
     "labels.likelihood": "labels.likelihood:LabelsLikelihood",
     "labels.reach": "labels.reach:LabelsReach",
+    "labels.residual": "labels.residual:LabelsResidual",
     "labels.response": "labels.response:LabelsResponse",
     "labels.root": "labels.root:LabelsRoot",
     "labels.sampling": "labels.sampling:LabelsSampling",

@@ -1,0 +1,143 @@
+"""Bounds from a lattice of etas, against exact sums, enumerated attacks and simulations."""
+
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privcore import Answer, Point, Problem, evaluate, find, find_problem, methods_for
+from privcore.labels.poisson_binomial import pmf
+from privcore.labels.residual import LabelsResidual
+from privcore.labels.residuals import Members, geometric_noise, residual_law, second_moments
+from tests.privcore.labels.attacks import answer
+
+EXACT = find("labels.composition")()
+
+
+def question(path: Path, etas: Sequence[float], **fields: Any) -> Problem:
+    file = path / "scores.csv"
+    file.write_text("eta\n" + "".join(f"{eta!r}\n" for eta in etas))
+    return find_problem("label-advantage").asked({"prior": f"column({file},eta)", **fields})
+
+
+def drawn(path: Path, seed: int) -> Problem:
+    """Return a question about a file with few values, which has an exact answer."""
+    rng = random.Random(seed)
+    mechanism = rng.choice(("llp", "llp", "llp-geometric", "llp-laplace"))
+    noise = {} if mechanism == "llp" else {"label_epsilon": rng.choice((0.5, 1.0, 4.0))}
+    number, rows = rng.choice((1, 2, 3, 4)), rng.choice((10, 300))
+    shapes = ((1.0, 1.0), (2.0, 6.0), (0.6, 0.6))
+    values = [round(rng.betavariate(*rng.choice(shapes)), 3) for _ in range(number)]
+    most = {1: 100, 2: 40, 3: 20, 4: 10}[number]
+    draw = rng.choice(("partition", "with-replacement"))
+    size = rng.randint(3, min(most, rows))
+    etas = [rng.choice(values) for _ in range(rows)]
+    return question(path, etas, mechanism=mechanism, bag_size=size, draw=draw, **noise)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", range(40))
+def test_the_bracket_has_the_exact_advantage_at_200_drawn_files(part: int, tmp_path: Path) -> None:
+    for case in range(5):
+        problem = drawn(tmp_path, 5 * part + case)
+        exact, found = answer(EXACT, problem), answer(LabelsResidual(), problem)
+        assert exact.ok
+        assert found.ok, found.detail
+        assert found.lower <= exact.upper, problem
+        assert exact.lower <= found.upper, problem
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("mechanism", "epsilon", "size", "widest"),
+    [
+        ("llp", math.inf, 16, 0.02),
+        ("llp", math.inf, 100, 0.02),
+        ("llp", math.inf, 1000, 0.02),
+        ("llp-geometric", 1.0, 64, 0.02),
+        ("llp-laplace", 0.5, 64, 0.04),
+    ],
+)
+def test_the_bracket_of_twenty_thousand_scores_is_narrow_and_agrees_with_a_simulation(
+    mechanism: str, epsilon: float, size: int, widest: float, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(3)
+    noise = {} if math.isinf(epsilon) else {"label_epsilon": epsilon}
+    fields = {"mechanism": mechanism, "bag_size": size, "draw": "with-replacement", **noise}
+    problem = question(tmp_path, rng.beta(1.5, 3.0, 20_000).tolist(), **fields)
+    found = answer(LabelsResidual(), problem)
+    assert found.upper - found.lower <= widest * found.upper
+    simulated = answer(find("labels.sampling").from_knobs({"samples": 2000}), problem)
+    assert simulated.lower <= found.upper
+    assert found.lower <= simulated.upper
+
+
+def test_a_partition_of_many_rows_is_enclosed_as_narrowly(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    etas = rng.beta(1.5, 3.0, 60_000).round(3).tolist()
+    problem = question(tmp_path, etas, mechanism="llp", bag_size=32)
+    assert problem.as_fields()["draw"] == "partition"
+    found = answer(LabelsResidual(), problem)
+    assert found.upper - found.lower <= 0.04 * found.upper
+    simulated = answer(find("labels.sampling").from_knobs({"samples": 2000}), problem)
+    assert simulated.lower <= found.upper
+    assert found.lower <= simulated.upper
+
+
+def test_a_continuous_prior_has_a_narrow_bracket_of_its_advantage_and_accuracy() -> None:
+    fields = {"prior": "uniform", "mechanism": "llp", "bag_size": 64}
+    advantage = answer(LabelsResidual(), find_problem("label-advantage").from_fields(fields))
+    accuracy = answer(LabelsResidual(), find_problem("label-attack-accuracy").from_fields(fields))
+    simulated = 0.00583330  # with the standard error 3e-7, from the reference values
+    assert advantage.lower <= simulated <= advantage.upper < 1.02 * advantage.lower
+    assert accuracy.lower <= 0.75 + simulated <= accuracy.upper < accuracy.lower + 1e-4
+
+
+def enumerated(etas: Sequence[float], others: int) -> list[tuple[float, tuple[int, ...]]]:
+    """Return the choices of lattice points of the others with their equal probabilities."""
+    choices: list[tuple[int, ...]] = [()]
+    for _ in range(others):
+        choices = [(*choice, point) for choice in choices for point in range(len(etas))]
+    return [(1.0 / len(choices), choice) for choice in choices]
+
+
+def test_moments_are_those_of_all_choices_of_the_others() -> None:
+    points, fineness, others, counts = np.array([0, 1, 3]), 4, 3, 12
+    members = Members(fineness=fineness, points=points, masses=np.full(3, 1 / 3), rates=points / fineness)
+    size, mean = counts * fineness, float((members.variances / 3).sum())
+    law, error = residual_law(members, 0, others, geometric_noise(math.inf, fineness, counts))
+    tau = 0.7
+    found = second_moments(members, 0, tau, others, math.inf, counts)
+    assert max(error, found.error) < 1e-15
+    first, squares, products = np.zeros(size), np.zeros(size), np.zeros(size)
+    weights = np.zeros(fineness)
+    for probability, choice in enumerated(points.tolist(), others):
+        chosen = points[list(choice)]
+        q, shift = pmf(chosen / fineness), int(chosen.sum())
+        tilt = math.exp(tau * float((members.variances[list(choice)] - mean).sum()))
+        weights[-shift % fineness] += probability / tilt
+        for z in range(others + 1):
+            u = (fineness * z - shift) % size
+            first[u] += probability * q[z]
+            squares[u] += probability * tilt * q[z] ** 2
+            products[u] += probability * tilt * q[z] * (q[z + 1] if z < others else 0.0)
+    assert law[:, 0] == pytest.approx(first, abs=1e-15)
+    assert found.squares[:, 0] == pytest.approx(squares, abs=1e-15)
+    assert found.products[:, 0] == pytest.approx(products, abs=1e-15)
+    assert found.weights[:fineness, 0] == pytest.approx(weights, rel=1e-12)
+
+
+def test_reasons_name_what_the_method_does_not_cover() -> None:
+    kind = find_problem("label-advantage")
+    small = kind.from_fields({"prior": "uniform", "mechanism": "llp", "bag_size": 2})
+    noisy = kind.from_fields(
+        {"prior": "uniform", "mechanism": "llp-geometric", "bag_size": 8, "label_epsilon": 0.001}
+    )
+    assert "bags of 3 to 2000" in str(methods_for(small)[LabelsResidual])
+    assert "label_epsilon >= 0.02" in str(methods_for(noisy)[LabelsResidual])
+    reply: Answer = evaluate(Point(problem=small, method=LabelsResidual()))
+    assert reply.status == "not_applicable"
