@@ -147,6 +147,17 @@ def test_only_a_file_is_cut_into_bags(tmp_path: Path) -> None:
         question(tmp_path, "label-advantage", FILES[0], mechanism="rr", draw="partition")
 
 
+def test_a_column_of_labels_that_are_certain_is_cut_into_bags_too(tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    file.write_text("eta\n0\n1\n1\n")
+    fields = {"prior": f"certain({file},eta)", "mechanism": "llp", "bag_size": 2}
+    problem = find_problem("label-advantage").asked(fields)
+    assert problem.as_fields()["draw"] == "partition"
+    assert proved(problem).upper == 0.0
+    with pytest.raises(DomainError, match="at most 3 examples"):
+        find_problem("label-advantage").asked(fields | {"bag_size": 4})
+
+
 def test_stored_problems_of_a_file_keep_their_meaning_and_their_identity(tmp_path: Path) -> None:
     asked = question(tmp_path, "label-advantage", FILES[0], mechanism="llp", bag_size=2)
     stored = type(asked).from_fields({"prior": asked.as_fields()["prior"], "mechanism": "llp", "bag_size": 2})

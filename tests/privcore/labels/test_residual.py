@@ -31,7 +31,7 @@ def drawn(path: Path, seed: int) -> Problem:
     noise = {} if mechanism == "llp" else {"label_epsilon": rng.choice((0.5, 1.0, 4.0))}
     number, rows = rng.choice((1, 2, 3, 4)), rng.choice((10, 300))
     shapes = ((1.0, 1.0), (2.0, 6.0), (0.6, 0.6))
-    values = [round(rng.betavariate(*rng.choice(shapes)), 3) for _ in range(number)]
+    values = [round(0.001 + 0.998 * rng.betavariate(*rng.choice(shapes)), 4) for _ in range(number)]
     most = {1: 100, 2: 40, 3: 20, 4: 10}[number]
     draw = rng.choice(("partition", "with-replacement"))
     size = rng.randint(3, min(most, rows))
