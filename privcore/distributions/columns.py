@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Words = Mapping[str, float]
 
-TRUTH: Words = MappingProxyType({"true": 1.0, "false": 0.0})
+TRUTH: Words = MappingProxyType({"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0})
 """Words that count as numbers in every column."""
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$|^[+-]?(inf|infinity)$"
@@ -32,7 +32,7 @@ def read_columns(
     words: Mapping[str, Words] = MappingProxyType({}),
     refused: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Array]:
-    """Return columns of a file as numbers; true and false count as 1 and 0.
+    """Return columns of a file as numbers; true and yes count as 1, false and no as 0.
 
     Numbers may have decimal commas, if all numbers of the column have them and no number can be read in two
     ways, as 1,234 can.

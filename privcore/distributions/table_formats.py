@@ -1,5 +1,6 @@
 """Formats of files by their first bytes: those that are read, and the names of others."""
 
+import codecs
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -111,7 +112,14 @@ def format_of(path: Path) -> Format:
     text = start.decode(encoding, "replace").lstrip()
     if text[:1] == "[" and text[1:].lstrip()[:1] in ("{", "["):
         raise DomainError(f"Expected one JSON object on each line of {path}, got a JSON array.")
-    return Format(kind="json" if text.startswith("{") else "csv", packed=packed, encoding=encoding)
+    if text.startswith("{"):
+        return Format(kind="json", packed=packed, encoding=encoding)
+    if encoding == "utf-8":
+        try:
+            codecs.getincrementaldecoder(encoding)().decode(start)  # a character may go on after the start
+        except UnicodeDecodeError:
+            encoding = "latin-1"
+    return Format(kind="csv", packed=packed, encoding=encoding)
 
 
 def _binary(path: Path, start: bytes, packed: str | None) -> str | None:

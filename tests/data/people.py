@@ -54,7 +54,8 @@ def _write_categories(folder: Path) -> None:
     _text(folder / "days.csv", ["day", "2024-01-01", "2024-01-01 00:00:00", "2024-01-02", "2024-01-02T00:00"])
     _text(folder / "cases.csv", ["word", "yes", "Yes", " yes", "true", "True", "1"])
     _text(folder / "notes.csv", ["note", '"two', 'lines"', '"a ""quoted"" word"', '"a, comma"', "plain"])
-    _text(folder / "latin.csv", ["city", "Köln", "Kiel", "Jena"], "latin-1")
+    _text(folder / "latin.csv", ["Größe", "Köln", "Kiel", "Jena"], "latin-1")
+    _text(folder / "late.csv", ["city", *["Kiel"] * 5000, *["Köln"] * 5000, *["Koln"] * 5000], "latin-1")
     _objects(folder / "postcodes.jsonl", "postcode", [json.dumps(code) for code in POSTCODES])
     _objects(folder / "ids.jsonl", "id", IDS)
     days = ["2024-01-01", "2024-01-01 00:00:00", "2024-01-02", "2024-01-02T00:00"]
@@ -80,6 +81,7 @@ def _write_labels(folder: Path) -> None:
     _text(folder / "clicks.csv", ["click,score", *(f"{click},{score}" for click, score in rows)])
     _text(folder / "converted.csv", ["converted", "true", *["false"] * 9])
     _text(folder / "commas.csv", ["click;score", *(f"0;{score.replace('.', ',')}" for score in scores)])
+    _text(folder / "bought.csv", ["bought,n", *(f"{'Yes' if click else 'No'},1" for click in clicks)])
     _objects(folder / "converted.jsonl", "converted", ["true", *["false"] * 9])
     pa.parquet.write_table(pa.table({"click": [bool(click) for click in clicks]}), folder / "clicks.parquet")
     np.save(folder / "clicks.npy", np.array(clicks, dtype=np.int8))

@@ -66,7 +66,8 @@ CATEGORIES = [
     ("days.jsonl", "day", 4),
     ("cases.csv", "word", 6),
     ("notes.csv", "note", 4),
-    ("latin.csv", "city", 3),
+    ("latin.csv", "Größe", 3),
+    ("late.csv", "city", 3),
     ("mixed.jsonl", "code", 6),
 ]
 
@@ -122,6 +123,7 @@ def test_a_missing_value_is_refused_in_every_format(
     [
         ("clicks.csv", "click", 0.25),
         ("converted.csv", "converted", 0.1),
+        ("bought.csv", "bought", 0.25),
         ("converted.jsonl", "converted", 0.1),
         ("clicks.parquet", "click", 0.25),
         ("clicks.npy", "click", 0.25),
