@@ -45,7 +45,7 @@ def located(path: str | Path) -> Folder:
     name, *prefix = (match[2] or "").rstrip("/").split("/")
     if why := _refusal(match[1], name, prefix):
         raise StoreError(
-            f"Expected a folder or s3://bucket/prefix for the store, got {str(path)[:200]!r}: {why}."
+            f"Expected a folder or s3://bucket/prefix for the store, got {_spelled(path)[:200]!r}: {why}."
         )
     address = "/".join(["s3:/", name, *prefix])
     with asking("", "read", address) as server:
@@ -72,7 +72,17 @@ def not_address(out: Path, what: str) -> None:
         >>> not_address(Path("tables"), "folder")
     """
     if _ADDRESS.fullmatch(str(out)) or str(out).lower().startswith("s3:"):
-        raise DomainError(f"Expected a {what} on this machine, got the address {out}.")
+        raise DomainError(f"Expected a {what} on this machine, got the address {_spelled(out)}.")
+
+
+def _spelled(path: str | Path) -> str:
+    """Return an address with both slashes, of which a `Path` has one.
+
+    Example:
+        >>> _spelled(Path("gs://bucket/prefix")), _spelled("s3:")
+        ('gs://bucket/prefix', 's3:')
+    """
+    return re.sub(r"^([^/]+:)/+", r"\1//", str(path))
 
 
 def outside_stores(out: Path, what: str) -> Path:

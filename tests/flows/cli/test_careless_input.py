@@ -70,7 +70,7 @@ def test_a_limit_of_points_that_no_machine_could_plan_is_refused(
         ("s3:", "it has no name of a bucket"),
         ("s3://ab", "the name of a bucket has 3 to 255"),
         ("s3://bucket/a*b", "a part of the prefix"),
-        ("gs://bucket", "only the scheme s3 is known"),
+        ("gs://bucket", "got 'gs://bucket': only the scheme s3 is known"),
         ("gs://", "only the scheme s3 is known"),
         ("file:", "only the scheme s3 is known"),
     ],
