@@ -117,6 +117,16 @@ class Heartbeat:
     place: str = field(default_factory=_place)
 
     @property
+    def shown_host(self) -> str:
+        """The name of the machine, safe to print."""
+        return self.host[:100] if self.host.isprintable() else "?"
+
+    @property
+    def where(self) -> str:
+        """The machine and the process, safe to print."""
+        return f"{self.shown_host}, process {self.process}"
+
+    @property
     def seconds_left(self) -> float | None:
         """Seconds for the remaining points, by their costs or else at this pace; None if neither is known."""
         if self.work_seconds_left is not None:
@@ -152,17 +162,18 @@ def heartbeats(place: Folder) -> list[Heartbeat]:
     return sorted(found, key=lambda one: (one.started_at, one.run))
 
 
-def is_alive(place: Folder, heartbeat: Heartbeat) -> bool:
+def is_alive(place: Folder, heartbeat: Heartbeat, *, wait: bool = True) -> bool:
     """Return whether the run of a heartbeat is alive.
 
     On this machine, its process is looked up. On another machine, a fresh heartbeat suffices; since clocks
-    may differ, this function otherwise waits for the next heartbeat until it is overdue.
+    may differ, this function otherwise waits for the next heartbeat until it is overdue, or not if `wait` is
+    false.
     """
     machine, _, since = heartbeat.place.rpartition(" ")
     if machine == _machine():
         return since != "" and since == _since(heartbeat.process)
     age = (datetime.now(UTC) - heartbeat.beaten_at).total_seconds()
-    return 0 <= age <= heartbeat.every or _beats_again(place, heartbeat)
+    return 0 <= age <= heartbeat.every or (wait and _beats_again(place, heartbeat))
 
 
 def _beats_again(place: Folder, heartbeat: Heartbeat) -> bool:

@@ -74,7 +74,7 @@ def status(
 def _run_content(run: "Heartbeat", *, alive: bool) -> dict[str, Any]:
     return {
         "state": "running" if alive else "killed",
-        "host": run.host[:100] if run.host.isprintable() else "?",
+        "host": run.shown_host,
         "process": run.process,
         "started_at": run.started_at.isoformat(timespec="seconds"),
         "heartbeat_at": run.beaten_at.isoformat(timespec="seconds"),

@@ -19,7 +19,7 @@ from flows.cli.options import (
     shown,
 )
 from flows.cli.schedule import show_schedule
-from flows.printing import WRONG, as_json, exactly, marked, say, show
+from flows.printing import WRONG, as_json, exactly, marked, note, say, show
 from flows.runs.plan import TooLargeError, make_plan
 from flows.spec.typed import named_or_typed
 from flows.terminal.window import width_of
@@ -114,11 +114,17 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     """Compute the points of a sweep that are not stored yet. After Ctrl-C, the same command resumes."""
     from flows.runs.progress import Progress
     from flows.runs.run import run as run_sweep
+    from flows.runs.status import runs
     from storage import open_store
 
     check_engine(engine, ray_address)
     asked = named_or_typed(sweep, words or [], method or [])
     with open_store(store.absolute(), missing_ok=True) as opened, Progress() as progress:
+        for other in runs(asked, opened, wait=False).alive:
+            note(
+                f"{asked.name} is already running on {other.where}, at {other.done} of {other.new} points: "
+                "both runs compute the missing points; Ctrl-C stops this one."
+            )
         report = run_sweep(
             asked,
             opened,

@@ -78,8 +78,13 @@ class Runs:
         return "complete"
 
 
-def runs(sweep: Sweep, store: "Store") -> Runs:
+def runs(sweep: Sweep, store: "Store", *, wait: bool = True) -> Runs:
     """Return the runs of a sweep; if a run may be on another machine, this can take a minute.
+
+    Args:
+        sweep: The sweep.
+        store: The store.
+        wait: Whether to wait for heartbeats of other machines; else, only fresh ones count.
 
     Raises:
         StoreError: The store cannot be read.
@@ -89,7 +94,7 @@ def runs(sweep: Sweep, store: "Store") -> Runs:
 
     found = [one for one in heartbeats(store.place) if one.digest == sweep.digest]
     with ThreadPoolExecutor(max(1, len(found))) as watching:  # all at once, since each may take a while
-        lives = list(watching.map(partial(is_alive, store.place), found))
+        lives = list(watching.map(partial(is_alive, store.place, wait=wait), found))
     alive = {one.run for one, living in zip(found, lives, strict=True) if living}
     return Runs(
         alive=tuple(one for one in found if one.run in alive),
