@@ -149,8 +149,10 @@ def _check_archive(path: Path) -> None:
                 return
             if any(name.startswith("xl/") for name in names):
                 raise _refused(path, "an Excel workbook", "export its sheet as CSV")
-            if "mimetype" in names and archive.read("mimetype").startswith(b"application/vnd.oasis"):
-                raise _refused(path, "an OpenDocument file", "export its sheet as CSV")
+            if "mimetype" in names:
+                with archive.open("mimetype") as member:
+                    if member.read(64).startswith(b"application/vnd.oasis"):
+                        raise _refused(path, "an OpenDocument file", "export its sheet as CSV")
     except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError):
         raise DomainError(
             f"Expected a Parquet, CSV, JSONL, NPY or NPZ file, but {path} is a zip archive that is truncated "

@@ -80,8 +80,8 @@ def _records(path: Path, found: Format, names: Sequence[str]) -> Iterator[dict[s
                 record, end = None, 0
             if end < len(text) or not isinstance(record, dict):
                 raise DomainError(
-                    f"Expected one JSON object, not deeply nested and without equal names, in line {number} "
-                    f"of {path}."
+                    f"Expected one JSON object in line {number} of {path}: names and texts in double "
+                    "quotation marks, no name twice, not deeply nested."
                 )
             yield record
 

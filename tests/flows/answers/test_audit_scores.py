@@ -301,7 +301,10 @@ def _damaged(name: str, folder: Path) -> list[str]:
         ("cut.npz", "cut.npz is a zip archive that is truncated or damaged; copy it again."),
         ("cut.npy", "cut.npy: the file is truncated."),
         ("start.npy", "start.npy: the file is truncated."),
-        ("nested.jsonl", "Expected one JSON object, not deeply nested and without equal names, in line 1"),
+        (
+            "nested.jsonl",
+            "nested.jsonl: names and texts in double quotation marks, no name twice, not deeply nested.",
+        ),
         ("long.csv", "a row is longer than 16 MB."),
         ("bomb.parquet", "Expected 1 to 100000000 rows in"),
         ("packed.csv.gz", "Expected 1 to 100000000 rows in"),

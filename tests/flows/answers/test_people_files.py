@@ -222,7 +222,10 @@ SENTENCES = [
     ("bits.csv", "Expected inclusion bits 1 and 0 in the column included of {}, got 2 in row 2."),
     ("signs.csv", "Expected inclusion bits 1 and -1 in the column included of {}, got 0 in row 2."),
     ("array.json", "Expected one JSON object on each line of {}, got a JSON array."),
-    ("twice.jsonl", "without equal names, in line 2 of {}."),
+    (
+        "twice.jsonl",
+        "Expected one JSON object in line 2 of {}: names and texts in double quotation marks, no name twice",
+    ),
     ("nested.jsonl", "Expected values in the column score of {}; row 2 has an array."),
     ("blank.csv", "Expected a value in each row of the column included of {}; row 2 has no value."),
     ("no-header.csv", "Expected a column named score in {}; its columns are '1.0', '1'."),
