@@ -76,7 +76,7 @@ def not_address(out: Path, what: str) -> None:
 
 
 def _spelled(path: str | Path) -> str:
-    """Return an address with both slashes, of which a `Path` has one.
+    """Return an address with both slashes; a `Path` keeps one.
 
     Example:
         >>> _spelled(Path("gs://bucket/prefix")), _spelled("s3:")
