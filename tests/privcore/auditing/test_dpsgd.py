@@ -190,18 +190,12 @@ def test_the_epsilon_of_the_refuted_noise_is_not_rounded_up() -> None:
     assert answer.value <= gaussian_epsilon_bounds(noise(answer), 1e-5)[1] * (1.0 + 1e-5)
 
 
-def test_more_alternatives_are_refused_in_one_sentence() -> None:
+@pytest.mark.parametrize("drawn", [{"alternatives": 3}, {"design": "pairs"}])
+def test_records_that_are_replaced_are_refused_in_one_sentence(drawn: dict[str, Any]) -> None:
+    counts = {"canaries": 100, "guesses": 10, "correct": 5}
     problem = find_problem("audit-dpsgd-epsilon").from_fields(
-        {
-            "canaries": 100,
-            "guesses": 10,
-            "correct": 5,
-            "alternatives": 3,
-            "sampling_probability": 0.1,
-            "steps": 10,
-            "delta": 1e-5,
-        }
+        {**counts, **drawn, "sampling_probability": 0.1, "steps": 10, "delta": 1e-5}
     )
     assert find("auditing.dpsgd")().applies(problem) == (
-        "The trade-off function is for guesses of inclusion only (alternatives=2)."
+        "The trade-off function is for guesses of inclusion only (alternatives=2, not pairs)."
     )
