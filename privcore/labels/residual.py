@@ -1,8 +1,8 @@
 """Bounds for any column or prior: attackers who see a lattice of etas, and second moments over bags."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import get_args
 
 import numpy as np
@@ -10,8 +10,8 @@ import scipy.fft
 import scipy.special
 
 from privcore.answer import Answer
-from privcore.distributions.prior import Cells, Prior
-from privcore.labels.cells import ends, means
+from privcore.labels.binned import BINS, coarser_and_spread, spread
+from privcore.labels.different_rows import in_partition
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
     SINGLE,
@@ -31,7 +31,6 @@ from privcore.labels.residuals import (
 from privcore.labels.response import accuracy
 from privcore.method import Cost, Direction, Method
 
-_BINS = 4096
 _NODES = 128
 _FINEST, _COARSEST = 64, 16
 _LOSS = 0.002
@@ -39,12 +38,8 @@ _LOSS = 0.002
 _TILTS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.25, -0.5, -1.0, -1.5, -2.0, -3.0, -4.5, -6.5, -9.0, -13.0)
 _FEW_TILTS = (0.5, 0.0, -1.0, -3.0)
 _SMALLEST, _LARGEST = 3, 2000
-_MOST_RATIO = 4.0
-"""Largest logarithm of the ratio of probabilities of a partition and of independent draws."""
 _LITTLE_NOISE = 1.0
 """Least epsilon of noise that leaves a difference between bags with the same remainder."""
-_RARE = 1e-10
-"""Probability of bags with many repeated rows, whose advantage is not bounded further."""
 
 Answered = LabelAdvantage | LabelAdvantageAt | LabelAttackAccuracy
 
@@ -102,50 +97,40 @@ class LabelsResidual(Method[Answered]):
         return Cost(seconds=1.0 + 3e-7 * entries + 3e-7 * size, bytes=2e8 + 100.0 * size)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        law, k = problem.distribution, problem.bag_size
-        low_law, high_law = _ends_of(law)
-        own = problem.eta if isinstance(problem, LabelAdvantageAt) else None
-        fineness = _fineness(high_law)
-        slack = (k + 10.0) * law.error + 1e-15 * _BINS
-
-        def upper(others: int) -> float:
-            return _upper(problem, high_law, own, fineness, others) + slack
-
-        def lower(others: int) -> float:
-            return _lower(problem, low_law, own, fineness, others) - slack
-
-        if problem.is_partition:
-            assert law.counts is not None
-            low, high = _in_partition(int(law.counts.sum()), k, lower, upper)
-        else:
-            low, high = lower(k - 1), upper(k - 1)
+        about = problem
         if isinstance(problem, LabelAttackAccuracy):
-            low, high = accuracy(law, (max(0.0, low), high))
+            about = LabelAdvantage(**problem.as_fields())  # type: ignore[arg-type]  # the fields are the same
+        low, high, fineness = _advantage(about)
+        if isinstance(problem, LabelAttackAccuracy):
+            low, high = accuracy(problem.distribution, (max(0.0, low), high))
         return Answer.enclosure(
-            max(0.0, min(float(low), problem.largest)),
-            min(problem.largest, float(high)),
+            max(0.0, min(low, problem.largest)),
+            min(problem.largest, high),
             detail=f"lattice of {fineness} steps",
         )
 
 
-def _ends_of(law: Prior) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return values and weights of a coarser and of a spread distribution, for Jensen's inequality."""
-    if law.atoms is None:
-        cells = law.cells(_BINS)
-        assert cells is not None
-        return means(cells), ends(cells)
-    values, weights = law.atoms
-    if values.size <= _BINS:
-        return (values, weights), (values, weights)
-    share = np.floor(np.cumsum(weights) / weights.sum() * (_BINS - 1) * (1.0 - 1e-12))
-    starts = np.flatnonzero(np.diff(share + (values > 0.5), prepend=-1.0))
-    mass = np.add.reduceat(weights, starts)
-    first, last = values[starts], values[np.append(starts[1:], values.size) - 1]
-    mean = np.clip(np.add.reduceat(weights * values, starts) / mass, first, last)
-    alone = first == last
-    cells = Cells(mass=mass, mean=mean, lower=first, upper=np.where(alone, np.nextafter(last, 2.0), last))
-    spread = ends(cells)
-    return means(cells), (np.minimum(1.0, spread[0]), spread[1])
+@lru_cache(maxsize=8)
+def _advantage(problem: LabelProblem) -> tuple[float, float, int]:
+    """Return bounds of the advantage, which the accuracy needs too, and the steps of the lattice."""
+    law, k = problem.distribution, problem.bag_size
+    low_law, high_law = coarser_and_spread(law)
+    own = problem.eta if isinstance(problem, LabelAdvantageAt) else None
+    fineness = _fineness(high_law)
+    slack = (k + 10.0) * law.error + 1e-15 * BINS
+
+    def upper(others: int) -> float:
+        return _upper(problem, high_law, own, fineness, others) + slack
+
+    def lower(others: int) -> float:
+        return _lower(problem, low_law, own, fineness, others) - slack
+
+    if problem.is_partition:
+        assert law.counts is not None
+        low, high = in_partition(int(law.counts.sum()), k, lower, upper)
+    else:
+        low, high = lower(k - 1), upper(k - 1)
+    return float(low), float(high), fineness
 
 
 def _levels(others: int, epsilon: float) -> int:
@@ -153,14 +138,6 @@ def _levels(others: int, epsilon: float) -> int:
     if epsilon < _LITTLE_NOISE:
         return 0
     return 8 if others < 16 else 4 if others < 32 else 0
-
-
-def _spread(values: Array, weights: Array, nodes: Array) -> Array:
-    """Return the weights of nodes to which values are spread such that each keeps its mean."""
-    place = np.clip(np.searchsorted(nodes, values, side="right") - 1, 0, nodes.size - 2)
-    share = np.clip((values - nodes[place]) / (nodes[place + 1] - nodes[place]), 0.0, 1.0)
-    total = np.bincount(place, weights * (1.0 - share), nodes.size)
-    return np.asarray(total + np.bincount(place + 1, weights * share, nodes.size), dtype=np.float64)
 
 
 def _fineness(law: tuple[Array, Array]) -> int:
@@ -219,7 +196,7 @@ def _upper(
     """Return the bound from second moments, rounded up."""
     epsilon = problem.label_epsilon
     lattice = np.arange(fineness + 1) / fineness
-    mass = _spread(*law, lattice)
+    mass = spread(*law, lattice)
     points = np.flatnonzero(mass > 0.0)
     members = Members(fineness=fineness, points=points, masses=mass[points], rates=lattice[points])
     reach, outside = window(members, others, epsilon)
@@ -232,7 +209,7 @@ def _upper(
     found = [second_moments(members, levels, tilt / variance, others, epsilon, counts) for tilt in tilts]
     half = 0.5 * (1.0 - (np.arange(_NODES, -1.0, -1.0) / _NODES) ** 1.5)
     nodes = np.concatenate([half, 1.0 - half[-2::-1]])
-    owns = (nodes, _spread(*law, nodes)) if own is None else (np.array([own]), np.ones(1))
+    owns = (nodes, spread(*law, nodes)) if own is None else (np.array([own]), np.ones(1))
     shifted = [
         (m, np.roll(m.squares, fineness, axis=0), np.roll(m.products, fineness, axis=0)) for m in found
     ]
@@ -253,42 +230,3 @@ def _upper(
         bound = 0.5 * (mean + np.sqrt(squares * (1.0 + 1e-12)))
         total += weight * float(np.minimum(np.maximum(0.0, bound), most).sum())
     return total * (1.0 + 1e-12) + 2.0 * outside
-
-
-def _in_partition(
-    rows: int, k: int, lower: Callable[[int], float], upper: Callable[[int], float]
-) -> tuple[float, float]:
-    r"""Return bounds for k different rows from bounds for independent draws of a number of others.
-
-    The different rows among n draws, except the attacked one, are a bag of the partition, which reveals at
-    least as much. Fewer than k - 1 of them remain if more than s = n - k + 1 draws meet earlier rows. So the
-    advantage of n draws is at most that of the bag, plus the probability of this times the advantage in a
-    bag with m rows less, plus the probability that more than s + m draws do, times 1/2.
-    """
-
-    def of_rows(others: int) -> float:
-        log = -math.fsum(math.log1p(-i / rows) for i in range(others + 1))
-        return upper(others) * math.exp(log) * (1.0 + 1e-12) if log < _MOST_RATIO else 0.5
-
-    others = k - 1
-    spare = min(range(others + 8), key=lambda s: s / (others + s) + 1.2 * _met(rows, others + s, s))
-    draws = others + spare
-    less = next((m for m in range(others) if _met(rows, draws, spare + m) <= _RARE), others)
-    seldom = _met(rows, draws, spare)
-    lost = _met(rows, draws, spare + less) * 0.5
-    if less:
-        lost += seldom * (of_rows(others - less) if less < others else 0.5)
-    return lower(draws) - lost, min(0.5, of_rows(others))
-
-
-def _met(rows: int, draws: int, most: int) -> float:
-    """Return a bound of the probability that more than `most` draws meet the attacked row or an earlier one.
-
-    Given all earlier draws, the i-th does with probability at most (i + 1) / N, so their number is dominated
-    by a sum of independent indicators. The bounds are those of Chernoff and of the binomial moments.
-    """
-    mean = draws * (draws + 1.0) / (2.0 * rows)
-    number = most + 1.0
-    moments = number * math.log(mean) - math.lgamma(number + 1.0)
-    chernoff = number - mean - number * math.log(number / mean) if number > mean else 0.0
-    return min(1.0, math.exp(min(moments, chernoff)) * (1.0 + 1e-9))
