@@ -2,6 +2,8 @@
 
 import math
 import random
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,9 +34,10 @@ def drawn(path: Path, seed: int) -> Problem:
     number, rows = rng.choice((1, 2, 3, 4)), rng.choice((10, 300))
     shapes = ((1.0, 1.0), (2.0, 6.0), (0.6, 0.6))
     values = [round(0.001 + 0.998 * rng.betavariate(*rng.choice(shapes)), 4) for _ in range(number)]
-    most = {1: 100, 2: 40, 3: 20, 4: 10}[number]
+    few, many = (3, 8), (33, 60)  # bags between them take longest
+    least, most = rng.choice((few, many)) if number <= 2 else few
     draw = rng.choice(("partition", "with-replacement"))
-    size = rng.randint(3, min(most, rows))
+    size = min(rng.randint(least, most), rows)
     etas = [rng.choice(values) for _ in range(rows)]
     return question(path, etas, mechanism=mechanism, bag_size=size, draw=draw, **noise)
 
@@ -141,3 +144,24 @@ def test_reasons_name_what_the_method_does_not_cover() -> None:
     assert "label_epsilon >= 0.02" in str(methods_for(noisy)[LabelsResidual])
     reply: Answer = evaluate(Point(problem=small, method=LabelsResidual()))
     assert reply.status == "not_applicable"
+
+
+@pytest.mark.soak
+def test_ten_million_rows_take_twenty_seconds_and_a_gigabyte(tmp_path: Path) -> None:
+    np.savez(tmp_path / "scores.npz", eta=np.random.default_rng(0).beta(2.0, 6.0, 10**7))
+    script = (
+        "import resource, time\n"
+        "from privcore import Point, evaluate, find, find_problem\n"
+        "started = time.perf_counter()\n"
+        f"fields = {{'prior': 'column({tmp_path}/scores.npz,eta)', 'mechanism': 'llp', 'bag_size': 64}}\n"
+        "problem = find_problem('label-advantage').asked(fields)\n"
+        "found = evaluate(Point(problem=problem, method=find('labels.residual')()))\n"
+        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6\n"
+        "print(problem.draw, time.perf_counter() - started, peak, found.lower, found.upper)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    draw, seconds, gigabytes, lower, upper = ran.stdout.split()
+    assert draw == "partition"
+    assert float(seconds) < 20.0
+    assert float(gigabytes) < 1.0
+    assert float(upper) - float(lower) < 0.02 * float(upper)
