@@ -147,11 +147,14 @@ def _chernoff(step: LatticeStep, times: int, delta: float) -> tuple[float, float
         log_moment = times * step.tilted(tau)[0] + slack
         return (log_moment + _log_peak(tau) - rest) / tau + times * step.value_error
 
-    orders = np.linspace(math.log(1e-2), math.log(1e4), 29)
-    start = int(np.argmin([bound(float(each)) for each in orders]))
-    ends = orders[max(0, start - 1)], orders[min(orders.size - 1, start + 1)]
-    found = scipy.optimize.minimize_scalar(bound, bounds=ends, method="bounded", options={"xatol": 0.02})
-    return bound(float(found.x)), math.exp(float(found.x))
+    low, high, least = math.log(1e-2), math.log(1e4), (math.inf, 1.0)
+    for points in (29, 9, 5):  # finer and finer, between the neighbours of the least bound
+        orders = np.linspace(low, high, points).tolist()
+        bounds = [bound(order) for order in orders]
+        best = int(np.argmin(bounds))
+        least = bounds[best], math.exp(orders[best])
+        low, high = orders[max(0, best - 1)], orders[min(points - 1, best + 1)]
+    return least
 
 
 def _log_peak(tau: float) -> float:
