@@ -73,7 +73,7 @@ class LabelComparison:
 
     @cached_property
     def drawn(self) -> str:
-        """How the bags are drawn, also if no draw was stated."""
+        """The draw of the bags, also if no draw was stated."""
         return str(self.of_bags("infinite", 1).as_fields()["draw"])
 
     @cached_property

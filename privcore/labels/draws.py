@@ -85,12 +85,12 @@ class RowDraws:
     """Some random bags of different rows of a file, without one of their rows, and rows that are not in them.
 
     Attributes:
-        laws: Distributions of the sum of the labels of the others, shape (bags, bag_size).
+        others: Distributions of the sum of the labels of the others, shape (bags, bag_size).
         attacked: Etas of a few rows that are not among the others, shape (bags, rows).
         rates: Means of eta over all rows of the file that are not among the others, shape (bags,).
     """
 
-    laws: Array
+    others: Array
     attacked: Array
     rates: Array
 
@@ -116,13 +116,13 @@ def bags_of_rows(problem: LabelProblem, samples: int) -> Iterator[RowDraws]:
         drawn = law.draw_rows(rng, min(rows, samples - start), others + more)
         attacked = drawn[:, others:] if own is None else np.full((drawn.shape[0], 1), own)
         rates = (total * mean - drawn[:, :others].sum(axis=1)) / (total - others)
-        yield RowDraws(laws=pmf(drawn[:, :others]), attacked=attacked, rates=np.clip(rates, 0.0, 1.0))
+        yield RowDraws(others=pmf(drawn[:, :others]), attacked=attacked, rates=np.clip(rates, 0.0, 1.0))
 
 
 def advantages_of_rows(problem: LabelProblem, some: RowDraws) -> tuple[Array, Array]:
     """Return bounds of the mean advantage over the attacked rows of each bag, each of shape (bags,)."""
     each = [
-        one_by_one(some.laws, etas, problem.mechanism, problem.label_epsilon)
+        one_by_one(some.others, etas, problem.mechanism, problem.label_epsilon)
         for etas in np.ascontiguousarray(some.attacked.T)
     ]
     low, high = (sum(ends) / len(each) for ends in zip(*each, strict=True))

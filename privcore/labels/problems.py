@@ -106,7 +106,7 @@ class LabelProblem(ReleaseProblem):
         if counts is not None and counts.sum() < self.examples:
             return (
                 f"Expected bags with at most {counts.sum()} examples, the number of rows of the file, got "
-                f"{self.examples}; draw=with-replacement has no such limit."
+                f"{self.examples}; draw=with-replacement allows larger bags."
             )
         return ""
 

@@ -48,7 +48,7 @@ Answered = LabelAdvantage | LabelAdvantageAt | LabelAttackAccuracy
 class LabelsResidual(Method[Answered]):
     r"""Replace the features of the others by a lattice of their etas, from below and from above.
 
-    Lower end: an attacker who sees only $U = \sum_j (L y_j - c_j)$, with each other eta rounded to a point
+    Lower end: an attacker with only $U = \sum_j (L y_j - c_j)$, with each other eta rounded to a point
     $c_j / L$, and a sum of classes of the variances, gains no more. As L shifts U by one label, this is a sum
     over one distribution. Upper end: each other eta is spread to the two points next to it, which keeps its
     mean, so by convexity an attacker gains no less; and with $d = \eta g_1 - (1 - \eta) g_0$ and any $\tau$,
@@ -155,7 +155,7 @@ def _fineness(law: tuple[Array, Array]) -> int:
 def _lower(
     problem: LabelProblem, law: tuple[Array, Array], own: float | None, fineness: int, others: int
 ) -> float:
-    """Return the advantage of the attacker who sees the residual, rounded down."""
+    """Return the advantage of the attacker with the residual, rounded down."""
     values, weights = law
     place = np.floor(values * fineness + 0.5).astype(np.int64)
     mass = np.asarray(np.bincount(place, weights, fineness + 1), dtype=np.float64)

@@ -14,7 +14,7 @@ Complex = NDArray[np.complexfloating]
 
 _ROUNDING = float(np.finfo(np.longdouble).eps)
 _LOST = 1e-22
-"""Probability outside the window of differences, of which square roots are taken."""
+"""Probability outside the window of differences; bounds have its square root."""
 _OUTSIDE = 1e-14
 """Probability outside the window of residuals."""
 _RATES = np.geomspace(0.01, 8.0, 64)
@@ -43,7 +43,7 @@ class Members:
         return self.rates * (1.0 - self.rates)
 
     def classes(self, levels: int, others: int) -> tuple[NDArray[np.int64], int]:
-        """Return the class of the variance at each point, and a modulus that tells most sums of them apart.
+        """Return the class of the variance at each point, and a modulus by which most sums of them differ.
 
         Args:
             levels: Largest class; with 0, all variances are in one class.
@@ -138,7 +138,7 @@ def _error(squares: float, others: int, entries: int) -> float:
 def residual_law(members: Members, levels: int, others: int, noise: Complex | Array) -> tuple[Array, float]:
     r"""Return the distribution of $\sum (L y - c)$ plus L times the noise, and of a sum of variance classes.
 
-    Both are folded into a window, as an attacker may do who sees less.
+    Both are folded into a window, as a weaker attacker may do.
 
     Args:
         members: A member, with the lattice.

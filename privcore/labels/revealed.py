@@ -13,7 +13,7 @@ _SPARE = 1e-12
 """Relative error of the arithmetic and geometric means of bins, for each member of a bag."""
 
 
-def revealed_in_partition(law: Prior, bag_size: int) -> tuple[float, float]:
+def revealed_in_partition(column: Prior, bag_size: int) -> tuple[float, float]:
     r"""Return bounds of the probability that a label is revealed in a random partition of a file.
 
     If every row is in the bag with probability $\pi = k / N$ independently, the bag has k rows with the
@@ -23,7 +23,7 @@ def revealed_in_partition(law: Prior, bag_size: int) -> tuple[float, float]:
     arithmetic mean by Maclaurin's inequality, and at least that of their geometric mean.
 
     Args:
-        law: The column, with numbers of rows.
+        column: The column, with numbers of rows.
         bag_size: Number k of rows in a bag, at most N.
 
     Returns:
@@ -39,9 +39,9 @@ def revealed_in_partition(law: Prior, bag_size: int) -> tuple[float, float]:
         >>> [round(end, 9) for end in revealed_in_partition(halves, 2)]
         [0.75, 0.75]
     """
-    assert law.atoms is not None
-    assert law.counts is not None
-    values, counts, rows = law.atoms[0], law.counts.astype(float), int(law.counts.sum())
+    assert column.atoms is not None
+    assert column.counts is not None
+    values, counts, rows = column.atoms[0], column.counts.astype(float), int(column.counts.sum())
     inclusion = bag_size / rows
     whole = float(binomial(rows, inclusion, (rows - bag_size) / rows)[bag_size])
     ends = [0.0, 0.0]
@@ -62,8 +62,8 @@ def _mean_products(etas: Array, numbers: Array, bag_size: int, inclusion: float,
     if etas.size > bins:
         share = np.floor(np.cumsum(sizes) / sizes.sum() * bins * (1.0 - 1e-12))
         starts = np.flatnonzero(np.diff(share, prepend=-1.0))
-    law = np.zeros(bag_size + 1)
-    law[0] = 1.0
+    column = np.zeros(bag_size + 1)
+    column[0] = 1.0
     if starts.size:
         number = np.add.reduceat(sizes, starts)
         terms = sizes * (np.log(etas) if geometric else etas)
@@ -74,9 +74,9 @@ def _mean_products(etas: Array, numbers: Array, bag_size: int, inclusion: float,
         for size, eta in zip(number, mean, strict=True):
             chosen = binomial(int(size), inclusion, 1.0 - inclusion)[: bag_size + 1]
             with np.errstate(under="ignore"):
-                law = np.convolve(law, chosen * eta ** np.arange(chosen.size))[: bag_size + 1]
-            law[law < SMALLEST] = 0.0
+                column = np.convolve(column, chosen * eta ** np.arange(chosen.size))[: bag_size + 1]
+            column[column < SMALLEST] = 0.0
     others = binomial(nothing, inclusion, 1.0 - inclusion)
     j = np.arange(bag_size + 1)
     rest = np.where(bag_size - j < others.size, others[np.minimum(bag_size - j, others.size - 1)], 0.0)
-    return math.fsum(law * rest * j / bag_size)
+    return math.fsum(column * rest * j / bag_size)

@@ -186,28 +186,28 @@ def members(etas: Array, mechanism: str, epsilon: float) -> tuple[Array, Array]:
     return one_by_one(leave_one_out(etas), etas, mechanism, epsilon)
 
 
-def one_by_one(laws: Array, etas: Array, mechanism: str, epsilon: float) -> tuple[Array, Array]:
+def one_by_one(others: Array, etas: Array, mechanism: str, epsilon: float) -> tuple[Array, Array]:
     """Return bounds of the advantage at one example for each row of distributions, each of shape (rows,).
 
     Args:
-        laws: Distributions of the sum of the other labels, shape (rows, k).
+        others: Distributions of the sum of the other labels, shape (rows, k).
         etas: Probabilities of label 1 of the examples, shape (rows,).
         mechanism: A mechanism with bags.
         epsilon: Label differential privacy of its noise; infinity for `llp`.
     """
-    slack = error = 2.0 * relative_error(laws.shape[1])
+    slack = error = 2.0 * relative_error(others.shape[1])
     if discrete(mechanism):
-        one, zero, error = likelihoods(laws, epsilon)
+        one, zero, error = likelihoods(others, epsilon)
 
     def at(more: float) -> Array:
         """Return the advantages if the rarer label is this much likelier, and the other one less likely."""
         if not discrete(mechanism):
-            return laplace.advantages(laws, epsilon, etas, more)
+            return laplace.advantages(others, epsilon, etas, more)
         change = np.where(etas <= 0.5, more, -more)[:, None]
         return exact_at(etas, one * (1.0 + change), zero * (1.0 - change))
 
     low, high = at(-error) * (1.0 - slack), at(error) * (1.0 + slack)
-    return np.maximum(0.0, low - FLOOR), high + (laws.shape[1] + 1.0) * FLOOR
+    return np.maximum(0.0, low - FLOOR), high + (others.shape[1] + 1.0) * FLOOR
 
 
 def exact_at(etas: Array, one: Array, zero: Array) -> Array:

@@ -218,7 +218,7 @@ class LabelsSampling(Method[Answered]):
         """Yield distributions of the sum of the other labels, with the mean eta of the attacked examples."""
         if problem.is_partition:
             for some in bags_of_rows(problem, self.samples):
-                yield some.laws, some.rates
+                yield some.others, some.rates
         else:
             for laws in laws_of_others(problem.prior, problem.bag_size, self.samples):
                 yield laws, np.full(laws.shape[0], problem.distribution.mean)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.docs.words import KINDS, counts
 
-CEILING = {"message": 0, "docstring": 20, "comment": 0, "documentation": 5, "test": 23}
+CEILING = {"message": 0, "docstring": 19, "comment": 0, "documentation": 4, "test": 23}
 """Largest count of each kind of text. It may only be lowered."""
 
 

@@ -26,7 +26,7 @@ FILES: tuple[tuple[float, ...], ...] = (
 
 
 def question(path: Path, name: str, etas: Sequence[float], **fields: Any) -> Problem:
-    """Return the question about a file with these probabilities."""
+    """A question about a file with these probabilities."""
     file = path / "scores.csv"
     file.write_text("eta\n" + "".join(f"{eta}\n" for eta in etas))
     noise = {} if fields["mechanism"] == "llp" else {"label_epsilon": 1.0}
