@@ -27,7 +27,7 @@ from tests.privcore.draws import draw_value
 
 pytestmark = [pytest.mark.sampled(2), pytest.mark.xdist_group("page")]
 
-QUESTIONS = 200
+QUESTIONS = 300
 CONSTRAINED = [kind for kind in PROBLEMS if constraints(kind)]
 
 ASK = """
