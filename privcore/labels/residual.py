@@ -38,6 +38,7 @@ _LOSS = 0.002
 _TILTS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.25, -0.5, -1.0, -1.5, -2.0, -3.0, -4.5, -6.5, -9.0, -13.0)
 _FEW_TILTS = (0.5, 0.0, -1.0, -3.0)
 _SMALLEST, _LARGEST = 3, 2000
+_LEAST_EPSILON = 0.02
 _LITTLE_NOISE = 1.0
 """Least epsilon of noise that leaves a difference between bags with the same remainder."""
 
@@ -76,8 +77,11 @@ class LabelsResidual(Method[Answered]):
             return "The mechanism has no bags; labels.response has the closed forms."
         if not _SMALLEST <= problem.bag_size <= _LARGEST:
             return f"The method is for bags of {_SMALLEST} to {_LARGEST} examples."
-        if problem.label_epsilon < 0.02:
-            return "The noise is too wide for a window of outputs; the method needs label_epsilon >= 0.02."
+        if problem.label_epsilon < _LEAST_EPSILON:
+            return (
+                "The noise is too wide for a window of outputs; the method needs label_epsilon >= "
+                f"{_LEAST_EPSILON:g}."
+            )
         if problem.distribution.atoms is None and problem.distribution.cells(2) is None:
             return "The means of the prior over intervals have no closed form."
         if problem.is_partition and isinstance(problem, LabelAdvantageAt):
@@ -85,12 +89,9 @@ class LabelsResidual(Method[Answered]):
         return problem.contradiction() or None
 
     def cost(self, problem: Answered) -> Cost:
-        noise = 2.0 / min(problem.label_epsilon, 1e3) ** 2
-        wide = (
-            20.0 * math.sqrt(0.25 * problem.bag_size + noise + 1.0)
-            + 60.0
-            + 70.0 / min(problem.label_epsilon, 1e3)
-        )
+        epsilon = min(max(problem.label_epsilon, _LEAST_EPSILON), 1e3)
+        deviation = math.sqrt(0.25 * problem.bag_size + 2.0 / epsilon**2 + 1.0)
+        wide = 20.0 * deviation + 60.0 + 70.0 / epsilon
         classes = 100.0 if _levels(problem.bag_size - 1, problem.label_epsilon) else 4.0
         entries = wide * _FINEST * wide * len(_FEW_TILTS) * classes
         size = 0 if problem.distribution.atoms is None else problem.distribution.atoms[0].size
