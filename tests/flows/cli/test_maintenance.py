@@ -35,7 +35,7 @@ from tests.storage.made_up import epsilon, put, read_rows, row, rows
 pytestmark = [pytest.mark.sampled(7), pytest.mark.xdist_group("maintenance")]
 
 TABLES = {"table publish", "table import", "table remove"}
-CHANGING = {"plan", "run", "verify", "repair", "compact", "gc"} | TABLES
+CHANGING = {"plan", "figures", "run", "verify", "repair", "compact", "gc"} | TABLES
 """Commands with --store that must not read around damage: they would act on half of the rows."""
 
 Run = Callable[..., tuple[int, str, str]]
