@@ -95,7 +95,8 @@ class LabelsResidual(Method[Answered]):
         classes = 100.0 if _levels(problem.bag_size - 1, problem.label_epsilon) else 4.0
         entries = wide * _FINEST * wide * len(_FEW_TILTS) * classes
         size = 0 if problem.distribution.atoms is None else problem.distribution.atoms[0].size
-        return Cost(seconds=1.0 + 3e-7 * entries + 3e-7 * size, bytes=2e8 + 100.0 * size)
+        seconds = 0.5 + 2.5e-8 * entries * min(1.0, (problem.bag_size + 2.0) / 16.0) + 3e-7 * size
+        return Cost(seconds=seconds, bytes=2e8 + 100.0 * size)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
         about = problem

@@ -45,6 +45,9 @@ MOST_STEPS = 10**6
 """Largest number of steps."""
 BEYOND = 1e-6
 """Share of delta that the losses beyond the lattice take, in all steps."""
+TILT = 0.7
+"""Share of the best order of moments by which losses are tilted: with a heavy tail, the best order is at the
+edge beyond which a few large losses have most of the tilted mass."""
 OUTSIDE = 12.0
 """Minus the logarithm of the tilted mass on each side of the window. Sums there are counted at the opposite
 end of the window, where they hardly matter."""
@@ -110,7 +113,8 @@ def _epsilon(
         return 0.0, other
     if epsilon > LARGEST_EPSILON:
         return 0.0, math.inf
-    window = _Window.of(coarse, times, tau)
+    tilt = TILT * tau
+    window = _Window.of(coarse, times, tilt)
     if not window.low < window.high:
         return 0.0, epsilon
     reach, length = float(coarse.loss[-1] - coarse.loss[0]), window.high - window.low
@@ -125,9 +129,9 @@ def _epsilon(
         step = step_on_lattice(s, rate, end, direction, negative=negative, most=LONGEST, both=True)
         if step is None:
             break
-        epsilon = min(epsilon, _Tail.of(step, times, tau, window).epsilon_upper(delta))
+        epsilon = min(epsilon, _Tail.of(step, times, tilt, window).epsilon_upper(delta))
         if step.below is not None:
-            lower = max(lower, _Tail.of(step.below, times, tau, window).epsilon_lower(delta))
+            lower = max(lower, _Tail.of(step.below, times, tilt, window).epsilon_lower(delta))
         if lower * (1.0 + WIDTH) >= epsilon or lower == 0.0:
             break  # else the spacing was for the much larger epsilon that moments show
         negative = math.ceil(negative * math.sqrt((epsilon / lower - 1.0) / WIDER))
