@@ -189,7 +189,7 @@ class _Window:
         deviation = math.sqrt(times * float(np.sum(tilted * centred * centred)))
         if not deviation > 0.0:
             return cls(times * mean, times * mean, (1.0, 1.0))
-        thetas = np.geomspace(0.5, 200.0, 24) / deviation
+        thetas = np.geomspace(0.005, 200.0, 36) / deviation  # small ones for heavy tails
         used, found = tilted > 0.0, []
         for side in (-1.0, 1.0):
             exponents = np.outer(side * thetas, centred[used]) + np.log(tilted[used])
