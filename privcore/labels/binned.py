@@ -1,5 +1,7 @@
 """Distributions of eta with few values: the means of bins from below, and their ends from above."""
 
+import math
+
 import numpy as np
 
 from privcore.distributions.prior import Cells, Prior
@@ -19,7 +21,7 @@ def coarser_and_spread(law: Prior) -> tuple[tuple[Array, Array], tuple[Array, Ar
     values, weights = law.atoms
     if values.size <= BINS:
         return (values, weights), (values, weights)
-    share = np.floor(np.cumsum(weights) / weights.sum() * (BINS - 1) * (1.0 - 1e-12))
+    share = np.floor(np.cumsum(weights) / weights.sum() * math.nextafter(BINS - 1, 0.0))
     starts = np.flatnonzero(np.diff(share + (values > 0.5), prepend=-1.0))
     mass = np.add.reduceat(weights, starts)
     first, last = values[starts], values[np.append(starts[1:], values.size) - 1]

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 
+from privcore.numerics.rounding import SUMMED
+
 _MOST_RATIO = 4.0
 """Largest logarithm of the ratio of probabilities of a partition and of independent draws."""
 _RARE = 1e-10
@@ -34,7 +36,7 @@ def in_partition(
 
     def of_rows(others: int) -> float:
         log = -math.fsum(math.log1p(-i / rows) for i in range(others + 1))
-        return upper(others) * math.exp(log) * (1.0 + 1e-12) if log < _MOST_RATIO else 0.5
+        return upper(others) * math.exp(log) * (1.0 + SUMMED) if log < _MOST_RATIO else 0.5
 
     others = k - 1
     spare = min(range(others + 8), key=lambda s: s / (others + s) + 1.2 * _met(rows, others + s, s))
@@ -57,4 +59,4 @@ def _met(rows: int, draws: int, most: int) -> float:
     number = most + 1.0
     moments = number * math.log(mean) - math.lgamma(number + 1.0)
     chernoff = number - mean - number * math.log(number / mean) if number > mean else 0.0
-    return min(1.0, math.exp(min(moments, chernoff)) * (1.0 + 1e-9))
+    return min(1.0, math.exp(min(moments, chernoff)) * (1.0 + SUMMED))

@@ -30,6 +30,7 @@ from privcore.labels.residuals import (
 )
 from privcore.labels.response import accuracy
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import SUMMED
 
 _NODES = 128
 _FINEST, _COARSEST = 64, 16
@@ -229,6 +230,6 @@ def _upper(
             ]
         )
         most = (eta * one if sign > 0.0 else (1.0 - eta) * zero) + error
-        bound = 0.5 * (mean + np.sqrt(squares * (1.0 + 1e-12)))
+        bound = 0.5 * (mean + np.sqrt(squares * (1.0 + SUMMED)))
         total += weight * float(np.minimum(np.maximum(0.0, bound), most).sum())
-    return total * (1.0 + 1e-12) + 2.0 * outside
+    return total * (1.0 + SUMMED) + 2.0 * outside

@@ -60,7 +60,7 @@ def _mean_products(etas: Array, numbers: Array, bag_size: int, inclusion: float,
     bins = int(min(_MOST_BINS, max(16.0, _PRODUCTS / (bag_size + 1.0) ** 2)))
     starts = np.arange(etas.size)
     if etas.size > bins:
-        share = np.floor(np.cumsum(sizes) / sizes.sum() * bins * (1.0 - 1e-12))
+        share = np.floor(np.cumsum(sizes) / sizes.sum() * math.nextafter(bins, 0.0))
         starts = np.flatnonzero(np.diff(share, prepend=-1.0))
     column = np.zeros(bag_size + 1)
     column[0] = 1.0
