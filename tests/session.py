@@ -50,6 +50,7 @@ SESSION = [
     ["report", "compare-audits"],
     ["report", "compare-membership"],
     ["report", "figures", "labels", "--figure", "labels1"],
+    ["figures", "labels", "--figure", "labels1"],
     ["table", "publish", "--out", "tables"],
     ["table", "show", "TABLE"],
     ["table", "import", "TABLE", "--store", "other"],
