@@ -22,7 +22,11 @@ pytestmark = pytest.mark.xdist_group("light")
 MOST_MEGABYTES = 650
 """The aim is 600; numba with its LLVM, pyarrow, scipy, DuckDB and numpy alone have 607: docs/install.md."""
 SENTENCE = "privsweep: `privsweep {command}` needs the package {package}: pip install 'privsweep[{extra}]'.\n"
-NEEDS = {"serve": ("uvicorn", "page"), "report figures": ("matplotlib", "report")}
+NEEDS = {
+    "serve": ("uvicorn", "page"),
+    "figures": ("matplotlib", "report"),
+    "report figures": ("matplotlib", "report"),
+}
 EXTRAS = {"ray", "prefect", "fastapi", "uvicorn", "sqlalchemy", "matplotlib", "altair", "s3fs", "jax"}
 BESIDES = ("SQLAlchemy", "optax", "pandas", "polars", "scikit", "sklearn")
 """Other names of these packages, and packages that they bring."""
