@@ -51,7 +51,7 @@ def store(root: Path) -> Path:
 def played(repository: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Run the code of the page in a folder with a store; return its variables."""
     page = (repository / "docs" / "store.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?scan_parquet.*?)```", page, re.DOTALL)
+    (code,) = (each for each in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "scan_parquet" in each)
     monkeypatch.chdir(folder)
     variables: dict[str, Any] = {}
     exec(code, variables)
