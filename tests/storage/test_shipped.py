@@ -223,6 +223,6 @@ def test_no_stored_advantage_is_almost_zero_where_it_is_zero(rows: Any) -> None:
     lower, upper = (rows[name].to_numpy() for name in ("lower", "upper"))
     tiny = rows.filter((lower == 0.0) & (upper > 0.0) & (upper < 1e-200)).to_pylist()
     names = LabelAdvantage.parameters
-    asked = [LabelAdvantage.from_fields({name: row[name] for name in names}) for row in tiny]
+    asked = [LabelAdvantage.from_fields({name: row[name] for name in names if name in row}) for row in tiny]
     assert {row["problem"] for row in tiny} <= {"label-advantage"}
     assert not [each for each in asked if changes_nothing(each)]
