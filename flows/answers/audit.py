@@ -151,7 +151,7 @@ def _hints(question: AuditEpsilon, confidence: float) -> list[str]:
     """Return a sentence about too few correct guesses that the sign of the scores is probably wrong."""
     fields = question.as_fields()
     guesses, correct, k = (int(fields[name]) for name in ("guesses", "correct", "alternatives"))
-    chance = float(scipy.stats.binom.cdf(correct, guesses, 1.0 / k)) / question.share
+    chance = float(scipy.special.bdtr(correct, guesses, 1.0 / k)) / question.share
     if chance >= RARE:
         return []
     error = 1.0 - confidence

@@ -1,5 +1,7 @@
 """Parameters of audits, each declared once, as in `params`."""
 
+from dataclasses import replace
+
 from privcore.parameter import Choice, Integer, Real
 from privcore.params import DELTA_MEANING
 
@@ -34,13 +36,8 @@ GUESSES = Integer(
     typical=(10, 50, 100),
     meaning="Largest number of canaries about which the auditor guesses, fixed before the run",
 )
-PLANNED_GUESSES = Integer(
-    name="guesses",
-    symbol="c'",
-    unit="canaries",
-    lower=0,
-    upper=10**9,
-    typical=(10, 50, 100),
+PLANNED_GUESSES = replace(
+    GUESSES,
     meaning="Number of canaries about which the auditor guesses: exactly, or expected, as guess_number says",
 )
 GUESS_NUMBER = Choice(

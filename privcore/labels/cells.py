@@ -1,4 +1,4 @@
-"""Bounds for continuous priors: the other etas are moved to the means or to the ends of cells."""
+"""Bounds for priors: the other etas are moved to the means of cells, or to their ends."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 import numpy as np
 
 from privcore.answer import Answer
-from privcore.distributions.prior import Cells
+from privcore.distributions.prior import Cells, Prior
 from privcore.labels import compositions
 from privcore.labels import params as label_params
 from privcore.labels.poisson_binomial import Array, relative_error
@@ -21,10 +21,12 @@ from privcore.labels.problems import (
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage, discrete
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.sums import dot
+from privcore.numerics.sums import dot, of_groups
 from privcore.papers import BUSA_FEKETE
 
 _PRODUCTS = 3e8
+BINS = 4096
+"""Largest number of bins."""
 
 
 Answered = LabelAdvantage | LabelAdvantageAt | LabelAttackAccuracy
@@ -136,3 +138,31 @@ def ends(cells: Cells) -> tuple[Array, Array]:
     distinct, place = np.unique(values, return_inverse=True)
     total = np.bincount(place, weights=weights)
     return distinct, total / total.sum()
+
+
+def coarser_and_spread(law: Prior) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return values and weights of a coarser and of a spread distribution, for Jensen's inequality."""
+    if law.atoms is None:
+        cells = law.cells(BINS)
+        assert cells is not None
+        return means(cells), ends(cells)
+    values, weights = law.atoms
+    if values.size <= BINS:
+        return (values, weights), (values, weights)
+    share = np.floor(np.cumsum(weights) / weights.sum() * math.nextafter(BINS - 1, 0.0))
+    starts = np.flatnonzero(np.diff(share + (values > 0.5), prepend=-1.0))
+    mass = of_groups(weights, starts)
+    first, last = values[starts], values[np.append(starts[1:], values.size) - 1]
+    mean = np.clip(of_groups(weights * values, starts) / mass, first, last)
+    alone = first == last
+    cells = Cells(mass=mass, mean=mean, lower=first, upper=np.where(alone, np.nextafter(last, 2.0), last))
+    moved, shares = ends(cells)
+    return means(cells), (np.minimum(1.0, moved), shares)
+
+
+def spread(values: Array, weights: Array, nodes: Array) -> Array:
+    """Return the weights of nodes to which values are spread such that each keeps its mean."""
+    place = np.clip(np.searchsorted(nodes, values, side="right") - 1, 0, nodes.size - 2)
+    share = np.clip((values - nodes[place]) / (nodes[place + 1] - nodes[place]), 0.0, 1.0)
+    total = np.bincount(place, weights * (1.0 - share), nodes.size)
+    return np.asarray(total + np.bincount(place + 1, weights * share, nodes.size), dtype=np.float64)

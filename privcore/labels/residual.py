@@ -10,7 +10,7 @@ import scipy.fft
 import scipy.special
 
 from privcore.answer import Answer
-from privcore.labels.binned import BINS, coarser_and_spread, spread
+from privcore.labels.cells import BINS, coarser_and_spread, spread
 from privcore.labels.different_rows import in_partition
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
@@ -22,6 +22,7 @@ from privcore.labels.problems import (
 )
 from privcore.labels.residuals import (
     Members,
+    Moments,
     cut_laplace_noise,
     geometric_noise,
     residual_law,
@@ -30,7 +31,7 @@ from privcore.labels.residuals import (
 )
 from privcore.labels.response import accuracy
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.rounding import SUMMED
+from privcore.numerics.rounding import SUMMED, UNIT
 
 _NODES = 128
 _FINEST, _COARSEST = 64, 16
@@ -120,7 +121,7 @@ def _advantage(problem: LabelProblem) -> tuple[float, float, int]:
     low_law, high_law = coarser_and_spread(law)
     own = problem.eta if isinstance(problem, LabelAdvantageAt) else None
     fineness = _fineness(high_law)
-    slack = (k + 10.0) * law.error + 1e-15 * BINS
+    slack = (k + 10.0) * (law.error + 128.0 * UNIT) + 1e-15 * BINS  # bins have the means of their rows
 
     def upper(others: int) -> float:
         return _upper(problem, high_law, own, fineness, others) + slack
@@ -222,14 +223,22 @@ def _upper(
             continue
         sign = 1.0 if eta <= 0.5 else -1.0
         mean = sign * (eta * one - (1.0 - eta) * zero) + error
-        squares = np.minimum.reduce(
-            [
-                m.weights
-                * np.maximum(0.0, eta**2 * on + (1.0 - eta) ** 2 * m.squares - 2.0 * eta * (1.0 - eta) * both)
-                for m, on, both in shifted
-            ]
-        )
+        squares = np.minimum.reduce([m.weights * _square(m, on, both, eta) for m, on, both in shifted])
         most = (eta * one if sign > 0.0 else (1.0 - eta) * zero) + error
         bound = 0.5 * (mean + np.sqrt(squares * (1.0 + SUMMED)))
         total += weight * float(np.minimum(np.maximum(0.0, bound), most).sum())
     return total * (1.0 + SUMMED) + 2.0 * outside
+
+
+def _square(moments: Moments, on: Array, both: Array, eta: float) -> Array:
+    """Return the mean of d squared, rounded up: its terms may nearly cancel, and each has a few roundings.
+
+    Args:
+        moments: The second moments.
+        on: `moments.squares` for label 1, shifted by a label.
+        both: `moments.products`, shifted by a label.
+        eta: That of the attacked example.
+    """
+    positive = eta**2 * on + (1.0 - eta) ** 2 * moments.squares
+    negative = 2.0 * eta * (1.0 - eta) * both
+    return np.maximum(0.0, positive - negative + 8.0 * UNIT * (positive + np.abs(negative)))

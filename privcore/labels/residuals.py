@@ -233,8 +233,9 @@ def second_moments(
         products += times * (here / turn).real
     error = _error(norm, others, size * width * frequencies) + lost
     small = float(np.finfo(float).tiny)
+    every = np.tile(weights.astype(float), (counts, 1))
     return Moments(
-        weights=np.tile(weights.astype(float), (counts, 1)) * (1.0 + others * 1e-14) + others * 1e-17,
+        weights=every * (1.0 + others * 1e-14) + others * 100.0 * _ROUNDING,
         squares=np.maximum(squares / frequencies, 0.0).astype(float) + error + small,
         products=(products / frequencies).astype(float) - error,
         error=error,

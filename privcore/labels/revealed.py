@@ -6,11 +6,12 @@ import numpy as np
 
 from privcore.distributions.prior import Prior
 from privcore.labels.poisson_binomial import SMALLEST, Array, binomial, relative_error
+from privcore.numerics.sums import of_groups
 
 _MOST_BINS = 512
 _PRODUCTS = 1e9
 _SPARE = 1e-12
-"""Relative error of the arithmetic and geometric means of bins, for each member of a bag."""
+"""Relative error of the arithmetic means of bins, and of the logarithms of their geometric means."""
 
 
 def revealed_in_partition(column: Prior, bag_size: int) -> tuple[float, float]:
@@ -49,7 +50,9 @@ def revealed_in_partition(column: Prior, bag_size: int) -> tuple[float, float]:
         low, high = (_mean_products(etas, numbers, bag_size, inclusion, geometric=g) for g in (True, False))
         ends[0] += low
         ends[1] += high
-    error = 4.0 * relative_error(rows) + bag_size * (_SPARE + _MOST_BINS * 2.0**-50)
+    least = min(float(np.min(etas[etas > 0.0], initial=1.0)) for etas in (values, 1.0 - values))
+    means = _SPARE * (1.0 - math.log(least))
+    error = 4.0 * relative_error(rows) + bag_size * (means + _MOST_BINS * 2.0**-50)
     return max(0.0, ends[0] / whole * (1.0 - error)), min(1.0, ends[1] / whole * (1.0 + error) + 1e-275)
 
 
@@ -65,9 +68,8 @@ def _mean_products(etas: Array, numbers: Array, bag_size: int, inclusion: float,
     column = np.zeros(bag_size + 1)
     column[0] = 1.0
     if starts.size:
-        number = np.add.reduceat(sizes, starts)
-        terms = sizes * (np.log(etas) if geometric else etas)
-        mean = np.add.reduceat(terms, starts) / number
+        number = of_groups(sizes, starts)
+        mean = of_groups(sizes * (np.log(etas) if geometric else etas), starts) / number
         mean = np.exp(mean) if geometric else mean
         exact = np.diff(starts, append=etas.size) == 1
         mean = np.minimum(1.0, np.where(exact, etas[starts], mean))

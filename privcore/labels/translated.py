@@ -71,7 +71,9 @@ class LabelsTranslated(Method[LabelAdvantageTail]):
 
     The published form has $9 / \sqrt V$ instead of $2 M(V) \le 0.93766 / \sqrt V$, has $\mu$ instead of w,
     and needs $(k - 1) \mu \ge 1 + \beta$. It follows from the tight form, although not by its printed proof.
-    Adding noise is a post-processing of the sum for all features, so both forms hold with noise.
+    Adding noise is a post-processing of the sum for all features, so both forms hold with noise. Sums over
+    different rows of a file have smaller exponential moments than those over independent draws (Hoeffding
+    1963, Theorem 4), so both forms hold for a partition.
     """
 
     name = "labels.translated"

@@ -134,7 +134,7 @@ def _epsilon(
             lower = max(lower, _Tail.of(step.below, times, tilt, window).epsilon_lower(delta))
         if lower * (1.0 + WIDTH) >= epsilon or lower == 0.0:
             break  # else the spacing was for the much larger epsilon that moments show
-        negative = math.ceil(negative * math.sqrt((epsilon / lower - 1.0) / WIDER))
+        negative = math.ceil(negative * min(math.sqrt((epsilon / lower - 1.0) / WIDER), MOST))
     return lower, epsilon
 
 

@@ -60,7 +60,7 @@ def test_a_page_takes_the_place_of_nothing_but_a_page(
         (tmp_path / "mine", "holds something else"),
         (tmp_path / "file", "got the file"),
         (root / "page", "inside the store"),
-        ("s3://bucket/page", "got the address s3:/bucket/page"),
+        ("s3://bucket/page", "got the address s3://bucket/page"),
     ]:
         assert run(["page", "build", "--store", str(root), "--out", str(out)]) == 2
         assert sentence in capsys.readouterr().err
