@@ -209,7 +209,7 @@ METHODS = {
 
 VERSIONS = {
     "allocation.certified": 5,
-    "allocation.combined": 2,
+    "allocation.combined": 3,
     "allocation.decomposition": 2,
     "allocation.montecarlo": 3,
     "allocation.recursive": 2,

@@ -27,7 +27,7 @@ class AllocationCombined(Method[Allocation]):
     problems = get_args(Allocation)
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, the minimum over Theorems 4.1, 4.2, 4.6, 4.8 and 4.9"
-    version = 2
+    version = 3
     shares = ("sigma", "steps")
 
     tolerance: Annotated[float, params.TOLERANCE] = 0.01

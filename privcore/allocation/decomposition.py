@@ -12,10 +12,12 @@ from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.poisson_certified import poisson
 from privcore.allocation.problems import Allocation, AllocationEpsilon
+from privcore.allocation.truncation import block
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
-from privcore.likelihood_ratio.distribution import RatioDistribution
+from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution, product_of
 from privcore.likelihood_ratio.enclose import Question, cost, enclose, powering
+from privcore.likelihood_ratio.participation import given_participation
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
 from privcore.numerics.rounding import SHORT_FORMULA
@@ -145,39 +147,51 @@ class _Decomposed(Question):
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationDecomposition(Method[Allocation]):
-    """Bound 1-of-t by Poisson sampling with probability thinning / t; exact in the limit thinning -> 0."""
+    r"""Bound k-of-t over E epochs by k E compositions of Poisson sampling, given that the example takes part.
+
+    With $f = \lfloor t/k \rfloor$, the probability of Poisson sampling is thinning / f. For k E = 1 the bound
+    is exact in the limit thinning -> 0.
+    """
 
     name = "allocation.decomposition"
     problems = get_args(Allocation)
     direction = Direction.UPPER
-    reference = f"{FELDMAN_SHENFELD}, Theorem 4.6"
+    reference = f"{FELDMAN_SHENFELD}, Theorem 4.6; reduction to k = 1: Lemma 3.2"
     version = 2
     shares = ("sigma", "steps")
 
     thinning: Annotated[float, allocation_params.THINNING] = 1.0
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
-    def applies(self, problem: Allocation) -> str | None:
-        if problem.participations > 1 or problem.epochs > 1:
-            return "The theorem covers participations=1 and epochs=1 only."
-        return None
-
     def cost(self, problem: Allocation) -> Cost:
         at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
         question = Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
-        return cost(question, 1.0 / problem.sigma, self.tolerance, powering(problem.steps))
+        steps, copies = block(problem)
+        return cost(question, 1.0 / problem.sigma, self.tolerance, powering(steps) + powering(copies))
 
     def answer(self, problem: Allocation, seed: int) -> Answer:
-        rate = self.thinning / problem.steps
         at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
-        part = decomposition(rate, problem.steps)
-
+        steps, copies = block(problem)
+        rate = self.thinning / steps
+        part = decomposition(rate, steps)
+        question = Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
+        build = partial(poisson, 1.0 / problem.sigma, rate, steps)
+        if copies == 1:
+            question = _Decomposed(asks=problem.asks, at=at, adjacency=problem.adjacency, part=part)
+        else:
+            build = partial(_composed, 1.0 / problem.sigma, rate, steps, copies)
         _, upper, detail = enclose(
-            partial(poisson, 1.0 / problem.sigma, rate, problem.steps),
-            _Decomposed(asks=problem.asks, at=at, adjacency=problem.adjacency, part=part),
+            build,
+            question,
             self.tolerance,
-            copies=problem.steps,
+            copies=steps * copies,
             outer=(0.0, problem.largest),
-            combinations=powering(problem.steps),
+            combinations=powering(steps) + powering(copies),
         )
         return Answer.at_most(upper, detail=detail)
+
+
+def _composed(s: float, rate: float, steps: int, copies: int, res: Resolution) -> RatioBracket:
+    """Return the composition of copies of the ratio given participation, bounded from above."""
+    block = poisson(s, rate, steps, res)
+    return product_of(given_participation(block, decomposition(rate, steps).log_absence), copies, res)

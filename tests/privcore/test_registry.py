@@ -137,5 +137,5 @@ def test_methods_for_tells_which_apply_and_why_the_rest_does_not() -> None:
     question = problem("allocation-epsilon", sigma=1.0, steps=10, delta=1e-6, epochs=2)
     reasons = {method.name: reason for method, reason in methods_for(question).items()}
     assert reasons["allocation.certified"] is None
-    assert reasons["allocation.decomposition"] == "The theorem covers participations=1 and epochs=1 only."
+    assert reasons["allocation.dong"] == "The bound is proved for adjacency=remove only."
     assert not any(name.startswith(("poisson.", "unamplified.")) for name in reasons)

@@ -39,7 +39,7 @@ CURVES: tuple[Curves, ...] = (
         ),
     ),
     Curves(number=4, x="sigma", split=("adjacency",), shares_y=True, series=_SCHEMES),
-    Curves(number=5, x="sigma", split=("adjacency",), shares_y=True, series=_SCHEMES[:-1]),
+    Curves(number=5, x="sigma", split=("adjacency",), shares_y=True, series=_SCHEMES),
     Curves(
         number=6,
         x="steps",

@@ -2,12 +2,25 @@
 
 import csv
 import math
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy.special import ndtr
 
-from privcore import Answer, Method, Point, Problem, evaluate, find, methods_for
+from privcore import Answer, Method, Point, Problem, evaluate, find
 from privcore.allocation.decomposition import decomposition
+from privcore.allocation.poisson_certified import poisson
+from privcore.likelihood_ratio import profile
+from privcore.likelihood_ratio.distribution import (
+    LikelihoodRangeError,
+    RatioBracket,
+    RatioDistribution,
+    Resolution,
+)
+from privcore.likelihood_ratio.participation import given_participation
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, log_gaussian_delta
 from tests.privcore.draws import problem
 
@@ -117,8 +130,67 @@ def test_less_thinning_is_tighter() -> None:
     assert 0.2932037 < uppers[-1] < 0.302
 
 
-def test_several_participations_or_epochs_are_refused() -> None:
-    for change in ({"participations": 2}, {"epochs": 2}):
-        question = problem("allocation-epsilon", sigma=1.0, steps=100, delta=1e-6, **change)
-        reason = methods_for(question)[find("allocation.decomposition")]
-        assert reason == "The theorem covers participations=1 and epochs=1 only."
+def call(c: NDArray[np.float64], s: float) -> NDArray[np.float64]:
+    """Return E(Y - c)_+ for lognormal Y of mean 1, whose logarithm has the standard deviation s."""
+    log = np.log(np.maximum(c, 1e-300)) / s
+    return np.where(c > 0.0, ndtr(0.5 * s - log) - c * ndtr(-0.5 * s - log), 1.0 - c)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize(("sigma", "epsilon"), [(0.6, 0.5), (1.0, 1.5), (1.0, 0.0), (2.0, -0.2)])
+def test_two_of_four_steps_are_two_blocks_of_two(sigma: float, epsilon: float, direction: str) -> None:
+    """The product of two ratios given participation, by quadrature over three of the four outputs."""
+    s = 1.0 / sigma
+    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+    step = 0.5 + 0.5 * np.exp(s * nodes - 0.5 * s * s)
+    weights = weights / weights.sum()
+    first = (step[:, None] * step - 0.25) / 0.75  # ratio of the first block
+    kappa = math.exp(epsilon if direction == "remove" else -epsilon)
+    with np.errstate(divide="ignore"):
+        threshold = 0.25 + 0.75 * (kappa / first)
+    inner = sum(w * x * 0.5 * call(2.0 * threshold / x - 1.0, s) for w, x in zip(weights, step, strict=True))
+    exact = float(weights @ np.where(first > 0.0, first * inner / 0.75, 0.0) @ weights)
+    if direction == "add":  # E(1 - X / kappa)_+ by parity, as the mean of X is 1
+        exact = (exact - 1.0 + kappa) / kappa
+    question = problem(
+        "allocation-delta", sigma=sigma, steps=4, participations=2, epsilon=epsilon, adjacency=direction
+    )
+    found = answer(question, tolerance=0.001).upper
+    assert exact * (1.0 - 1e-6) <= found <= exact * 1.02
+
+
+@pytest.mark.parametrize(
+    ("fields", "published"),
+    [
+        ({"sigma": 1.0, "steps": 1000, "participations": 10}, 3.2818),
+        ({"sigma": 0.8, "steps": 2000, "participations": 20}, 7.6041),
+        ({"sigma": 1.5, "steps": 500, "participations": 5, "epochs": 4}, 2.4363),
+        ({"sigma": 0.6, "steps": 1024, "participations": 4}, 5.7020),
+    ],
+)
+def test_compositions_have_the_values_of_an_independent_program(
+    fields: dict[str, float], published: float
+) -> None:
+    """That program composed the pair by Fourier transforms of losses, to 1e-4."""
+    found = answer(problem("allocation-epsilon", delta=1e-6, **fields))
+    assert published * (1.0 - 1e-4) <= found.upper <= published * 1.01
+
+
+def test_the_law_given_participation_has_the_profile_of_the_formulas() -> None:
+    res = Resolution(fineness=1.0 / 40.0, tail=1e-25)
+    for sigma, rate, steps in ((1.0, 0.01, 100), (0.4, 1e-3, 700), (3.0, 0.5, 2), (0.5, 1.0, 1)):
+        sampled = poisson(1.0 / sigma, rate, steps, res)
+        part = decomposition(rate, steps)
+        law = given_participation(sampled, part.log_absence).upper
+        for epsilon in (-1.0, 0.0, 0.4, 3.0):
+            for direction in ("remove", "add"):
+                formula = part.remove_delta if direction == "remove" else part.add_delta
+                exact = formula(partial(profile.delta_lower, sampled.lower, adjacency=direction), epsilon)
+                found = profile.delta_upper(law, epsilon, direction)
+                assert exact * (1.0 - 1e-9) <= found <= 1.02 * exact + 1e-20, (sigma, epsilon, direction)
+
+
+def test_values_that_cannot_be_told_from_no_participation_are_refused() -> None:
+    apart = RatioDistribution(x=np.array([0.4, 0.7, 3.0]), p=np.array([0.3, 0.6, 0.1]), value_error=0.2)
+    with pytest.raises(LikelihoodRangeError):
+        given_participation(RatioBracket(lower=apart, upper=apart), math.log(0.5))

@@ -14,7 +14,7 @@ PHASES = (
 BUILT_ON = {
     "allocation.analytic": 1,
     "allocation.certified": 5,
-    "allocation.combined": 2,
+    "allocation.combined": 3,
     "allocation.conditional": 1,
     "allocation.decomposition": 2,
     "allocation.direct": 1,
