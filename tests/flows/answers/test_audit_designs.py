@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ import scipy
 from flows.answers.audit import counted
 from flows.answers.audit_design import INDEPENDENT, Design
 from flows.answers.audit_scores import Scored
-from privcore import PROBLEMS, DomainError, Point, evaluate, find, find_problem
+from privcore import DomainError, Point, evaluate, find, find_problem
 from privcore.auditing import check_half_included, check_one_included, guess_candidates
 from privcore.auditing.designs import probability_of_half
 from privcore.auditing.exact import exact_tail
@@ -214,18 +213,3 @@ def test_inclusion_that_contradicts_the_design_is_refused(check: Callable[[], ob
     with pytest.raises(DomainError) as refused:
         check()
     assert str(refused.value).startswith(sentence)
-
-
-def test_the_table_of_assumptions_names_every_question_about_audits_and_every_field_to_state(
-    repository: Path,
-) -> None:
-    page = (repository / "docs" / "auditing.md").read_text()
-    table = page.partition("## What the theorems assume")[2].partition("\n## ")[0]
-    rows = [row.split(" | ") for row in table.splitlines() if row.startswith("| ")]
-    assert all(len(row) == 3 and all(cell.strip(" |") for cell in row) for row in rows)
-    kinds = [kind for kind in PROBLEMS if kind.topic == "auditing"]
-    counted_kinds = [kind for kind in kinds if "correct" in kind.parameters]
-    assert len(counted_kinds) >= 7
-    assert {kind.name for kind in kinds if f"`{kind.name}`" not in table} <= {k.name for k in counted_kinds}
-    assert {name for kind in kinds for name in kind.stated if f"`{name}`" not in table} <= {"family"}
-    assert all(f"| `{word}` |" in page for word in ("independent", "exactly-half", "pairs", "candidates"))
