@@ -52,7 +52,7 @@ TABS = (
     ),
     Tab(name="runs", title="Training runs", sweep="training-runs", families=("run",)),
     Tab(name="labels", title="Labels", sweep="labels-bounds"),
-    Tab(name="auditing", title="Audits", sweep="audits-claims"),
+    Tab(name="auditing", title="Audits", sweep="audits-claims", families=("audit",)),
     Tab(name="membership", title="Membership", sweep="membership-claims"),
 )
 

@@ -22,7 +22,7 @@ from privcore.auditing.dpsgd import (
 )
 from privcore.auditing.exact import exact_tail
 from privcore.auditing.problems import AuditDpsgdEpsilon, AuditDpsgdNoise, AuditEpsilon, AuditMu, level
-from privcore.auditing.programme import too_many_guesses
+from privcore.auditing.programme import profile_of, too_many_guesses
 from privcore.auditing.programme_search import largest_mu
 from privcore.auditing.tightest import AuditingTightest, counts_of, programme_cost
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution
@@ -129,11 +129,7 @@ def tightest_noise(problem: AuditDpsgdEpsilon, tolerance: float) -> tuple[float,
             law = law_of(problem, noise * start / mu, fine).upper
         except LikelihoodRangeError:
             return np.ones(slopes.size)
-        # delta(-s) = 1 - e^-s + e^-s delta(s), where delta(s) is for the pair in the other order.
-        above = np.array([delta_upper(law, s, "add-remove") for s in np.abs(slopes).tolist()])
-        negative = np.minimum(slopes, 0.0)
-        deltas: Array = np.minimum(1.0, (np.exp(negative) * above - np.expm1(negative)) * (1.0 + 1e-12))
-        return deltas
+        return profile_of(law, slopes)
 
     tau = level(problem)
     mu = largest_mu(problem, profile, start, tau, precision=0.03 * tolerance)

@@ -10,6 +10,8 @@ import scipy
 from privcore.answer import Answer
 from privcore.auditing import params as audit_params
 from privcore.auditing.problems import AuditTail, Counts, CountTail, unlikely_at_most
+from privcore.likelihood_ratio.distribution import RatioDistribution
+from privcore.likelihood_ratio.profile import delta_upper
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
 from privcore.numerics.gaussian import gaussian_delta_bounds
@@ -77,6 +79,21 @@ def _profile(problem: CountTail, points: int) -> tuple[Array, Array]:
 def gaussian_profile(mu: float, slopes: Array) -> Array:
     """Return the privacy profile of mu-GDP at these values of s, rounded up."""
     return np.array([gaussian_delta_bounds(1.0 / mu, x)[1] for x in slopes.tolist()])
+
+
+def profile_of(law: RatioDistribution, slopes: Array) -> Array:
+    r"""Return the privacy profile, in both directions, of what a distribution dominates, rounded up.
+
+    $\delta(-s) = 1 - e^{-s} + e^{-s} \delta(s)$, where $\delta(s)$ is for the pair in the other order.
+
+    Args:
+        law: Dominating distribution of the likelihood ratio.
+        slopes: Values of s, of any sign, shape (n,).
+    """
+    above = np.array([delta_upper(law, s, "add-remove") for s in np.abs(slopes).tolist()])
+    negative = np.minimum(slopes, 0.0)
+    deltas: Array = np.minimum(1.0, (np.exp(negative) * above - np.expm1(negative)) * (1.0 + 1e-12))
+    return deltas
 
 
 def coefficients(problem: Counts, s: float) -> tuple[Array, Array]:

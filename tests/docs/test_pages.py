@@ -35,7 +35,16 @@ def test_the_tutorial_shows_what_its_commands_print(tutorial: Wrong) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "page",
-    ["accountant.md", "howto.md", "membership.md", "profile.md", "python.md", "questions.md", "sweeps.md"],
+    [
+        "accountant.md",
+        "auditing.md",
+        "howto.md",
+        "membership.md",
+        "profile.md",
+        "python.md",
+        "questions.md",
+        "sweeps.md",
+    ],
 )
 def test_a_page_shows_what_its_code_does(page: str, repository: Path, folder: Path, tutorial: Wrong) -> None:
     wrong = play(repository / "docs" / page, folder)

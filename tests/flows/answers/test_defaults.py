@@ -22,6 +22,7 @@ DRAWS = 40
 SECONDS = 0.3
 """Largest estimated time of a method, several times the real one."""
 SLOW = {
+    "audit-claim-tail": 6.0,
     "audit-mu": 6.0,
     "audit-dpsgd-noise": 6.0,
     "audit-runs-epsilon": 6.0,
@@ -90,7 +91,7 @@ DECIDED_OF = {
 """Likewise, for one problem each."""
 DECIDED_OF |= {
     (name, "alternatives"): "of all alternatives, 2 (in or out) have the largest p-value"
-    for name in ("audit-tail", "audit-gaussian-tail")
+    for name in ("audit-tail", "audit-gaussian-tail", "audit-claim-tail")
 }
 DECIDED_OF |= {
     ("audit-training", "bug"): "a training without a planted bug refutes the smallest epsilon",
@@ -106,6 +107,7 @@ DECIDED_OF |= {
 KINDS = [kind for kind in PROBLEMS if kind.defaults()]
 UNKNOWN = (
     "audit-best-guesses",
+    "audit-claim-tail",
     "audit-dpsgd-correct",
     "audit-dpsgd-epsilon",
     "audit-expected-correct",

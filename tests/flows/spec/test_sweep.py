@@ -66,7 +66,7 @@ DIGESTS = (
     "29908b4b2cbb4be9ea02d38625bfb584",
     "18eeb77ce3eb95cf6ac6925af2596887",
     "49e5e1fd8628ca6b94bae64d64ac5d3b",
-    "ac594f8c4d935f744fefd40c81599c8f",
+    "4ed61e3f7cfe8dfd4cac50b97eff12a6",
     "70a4139480fb9613fdde611bab3949fb",
     "a5a6bbf96c3c6b35023c1be918ffb3ae",
     "2d3320076a129a2631bf9b8d210288b3",
