@@ -215,6 +215,7 @@ VERSIONS = {
     "allocation.decomposition": 2,
     "allocation.montecarlo": 3,
     "allocation.recursive": 2,
+    "allocation.renyi": 2,
     "allocation.truncated": 2,
     "auditing.approximate": 3,
     "auditing.attaining": 2,

@@ -2,16 +2,21 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import pytest
 from scipy.integrate import quad
 
 from privcore import Point, evaluate, find, find_problem
+from privcore.allocation.moments import allocation_moments
 
 
 def divergence(**fields: float) -> float:
+    """Return the upper end; the lower end is at most 1e-9 below it."""
     asked = find_problem("allocation-renyi").from_fields(fields)
-    return evaluate(Point(problem=asked, method=find("allocation.renyi")())).upper
+    found = evaluate(Point(problem=asked, method=find("allocation.renyi")()))
+    assert found.upper * (1.0 - 1e-9) <= found.lower <= found.upper
+    return found.upper
 
 
 @pytest.mark.parametrize(
@@ -25,11 +30,26 @@ def divergence(**fields: float) -> float:
         (2.0, 1000, 200, 18.0922447210179),
     ],
 )
-def test_divergences_are_the_reference_values_rounded_up(
+def test_divergences_are_the_reference_values_rounded_up_and_down(
     sigma: float, steps: int, order: int, expected: float
 ) -> None:
     found = divergence(sigma=sigma, steps=steps, renyi_order=order)
     assert expected * (1.0 - 1e-13) <= found <= expected * (1.0 + 1e-9)
+
+
+def test_lower_bounds_are_below_the_exact_moments_in_rational_arithmetic() -> None:
+    """If one step reveals nothing, all moments are 1; if it reveals ln 2, those of 2 steps are fractions."""
+    assert allocation_moments(1e8, 50, 10, -1.0)[10] <= allocation_moments(1e8, 50, 10, 1.0)[10] < 1e-13
+    sigma = math.sqrt(1.0 / math.log(2.0))  # E[X^n] = 2^(n (n - 1) / 2)
+    for n in range(2, 12):
+        exact = sum(
+            Fraction(math.comb(n, j) * 2 ** (j * (j - 1) // 2) * 2 ** ((n - j) * (n - j - 1) // 2), 2**n)
+            for j in range(n + 1)
+        )
+        log = math.log(exact.numerator) - math.log(exact.denominator)
+        low, high = (float(allocation_moments(sigma, 2, n, side)[n]) for side in (-1.0, 1.0))
+        assert low < log * (1.0 + 1e-15) < high * (1.0 + 2e-15)
+        assert high - low < 1e-10 * high
 
 
 @pytest.mark.parametrize(("sigma", "steps", "order"), [(0.7, 3, 4), (1.5, 2, 6)])
