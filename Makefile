@@ -75,7 +75,7 @@ ship: $(STAMP)  ## compute what changed in the sweep `lookup`, and put its table
 test: $(STAMP)  ## run a sample of the tests, drawn by the commit (three to four minutes)
 	$(BIN)/python -m pytest $(SPREAD)
 
-test-all: $(STAMP)  ## run all tests except the slow tests (fifteen minutes)
+test-all: $(STAMP)  ## run all tests except the slow tests (fifty minutes)
 	$(BIN)/python -m pytest --suite all $(SPREAD)
 
 soak: $(STAMP)  ## run the slow tests (minutes to hours)
