@@ -81,16 +81,16 @@ def gaussian_profile(mu: float, slopes: Array) -> Array:
     return np.array([gaussian_delta_bounds(1.0 / mu, x)[1] for x in slopes.tolist()])
 
 
-def profile_of(law: RatioDistribution, slopes: Array) -> Array:
-    r"""Return the privacy profile, in both directions, of what a distribution dominates, rounded up.
+def profile_of(dominating: RatioDistribution, slopes: Array) -> Array:
+    r"""Return the largest privacy profile of all pairs that a distribution dominates, rounded up.
 
     $\delta(-s) = 1 - e^{-s} + e^{-s} \delta(s)$, where $\delta(s)$ is for the pair in the other order.
 
     Args:
-        law: Dominating distribution of the likelihood ratio.
+        dominating: Distribution of a likelihood ratio.
         slopes: Values of s, of any sign, shape (n,).
     """
-    above = np.array([delta_upper(law, s, "add-remove") for s in np.abs(slopes).tolist()])
+    above = np.array([delta_upper(dominating, s, "add-remove") for s in np.abs(slopes).tolist()])
     negative = np.minimum(slopes, 0.0)
     deltas: Array = np.minimum(1.0, (np.exp(negative) * above - np.expm1(negative)) * (1.0 + 1e-12))
     return deltas

@@ -44,7 +44,7 @@ _POINTS = 40
 class AuditClaimTail(Counts):
     """p-value of a claimed training run: largest probability of at least this many correct guesses under it.
 
-    The neighbouring relation is the one that the design can refute: add-remove or replace-one.
+    The neighbouring relation follows from the design: add-remove or replace-one.
     """
 
     name = "audit-claim-tail"
@@ -110,27 +110,27 @@ class AuditingClaimed(Method[AuditClaimTail]):
         return best
 
 
-def least_probability(counts: Counts, law: RatioDistribution) -> tuple[float, str]:
-    """Return an upper bound of the probability of the count for independent coins, and what gives it.
+def least_probability(counts: Counts, dominating: RatioDistribution) -> tuple[float, str]:
+    """Return the least bound of the probability of the count for independent coins, and its source.
 
     Args:
         counts: Canaries, guesses, correct guesses and alternatives.
-        law: Dominating distribution of the likelihood ratio of the mechanism.
+        dominating: Distribution that dominates the likelihood ratio of the mechanism.
     """
 
     def at(epsilon: float) -> float:
-        delta = delta_upper(law, epsilon, "add-remove")
+        delta = delta_upper(dominating, epsilon, "add-remove")
         return exact_tail(
             counts.canaries, counts.guesses, counts.correct, epsilon, delta, counts.alternatives
         )[1]
 
-    advantage = min(delta_upper(law, 0.0, "add"), 1.0 - 1e-12)
+    advantage = min(delta_upper(dominating, 0.0, "add"), 1.0 - 1e-12)
     mu = min(max(2.0 * float(scipy.special.ndtri(0.5 + 0.5 * advantage)), 1e-3), MOST_MU)
-    found = [(smallest_level((LINES, 0.0, 0.0), lines_of(law), counts.counts), "Algorithm 3")]
+    found = [(smallest_level((LINES, 0.0, 0.0), lines_of(dominating), counts.counts), "Algorithm 3")]
     found.append((least_tail(at, mu)[0], "closed form along the privacy curve"))
     if too_many_guesses(counts) is None:
         slopes = np.linspace(-3.0 * mu - 1.0, 6.0 * mu + 0.5 * mu * mu + 1.0, _POINTS)
-        profile = profile_of(law, slopes)
+        profile = profile_of(dominating, slopes)
         solved = solve(counts, slopes, profile)
         if solved is not None:
             bound = proved_bound(counts, slopes, profile, solved.multipliers)

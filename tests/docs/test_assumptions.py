@@ -1,4 +1,4 @@
-"""The page of assumptions covers every question, and names only what there is."""
+"""The page of assumptions covers every question, and names existing fields, options and methods."""
 
 import re
 from fnmatch import fnmatchcase
@@ -10,12 +10,12 @@ from privcore.parameter import Choice
 from privcore.registry import METHODS, PROBLEMS
 
 WORDS = {"unknown", "candidates", "certain(FILE,NAME)", "because", "group", "verify", "accountant"}
-"""Words of the page that are no question, field, value, option or method."""
+"""Words of the page besides questions, fields, values, options and methods."""
 
 
 @pytest.fixture(scope="module")
 def rows(repository: Path) -> list[tuple[set[str], str]]:
-    """Names of the questions of each row, and what is said about them."""
+    """Names of the questions of each row, and the text about them."""
     found: list[tuple[set[str], str]] = []
     for line in (repository / "docs" / "assumptions.md").read_text().splitlines():
         if not line.startswith("| ") or line.startswith("| questions |"):
