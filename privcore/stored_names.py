@@ -44,7 +44,7 @@ PROBLEMS = {
     "audit-dpsgd-epsilon": "auditing.problems:AuditDpsgdEpsilon",
     "audit-dpsgd-noise": "auditing.problems:AuditDpsgdNoise",
     "audit-mu": "auditing.problems:AuditMu",
-    "audit-claim-tail": "training.claimed:AuditClaimTail",
+    "audit-claim-tail": "training.curve_problems:AuditClaimTail",
     "label-posterior": "labels.bag_problems:BagPosterior",
     "label-bag-advantage": "labels.bag_problems:BagAdvantage",
     "label-member-advantage": "labels.bag_problems:MemberAdvantage",

@@ -12,7 +12,6 @@ from privcore.answer import Answer
 from privcore.auditing.curve import MOST_MU, curve_cost, least_tail
 from privcore.auditing.exact import exact_tail
 from privcore.auditing.problems import (
-    MORE_CORRECT,
     AuditGaussianTail,
     Counts,
     recursion_cost,
@@ -28,36 +27,15 @@ from privcore.likelihood_ratio.ratios import Gaussian, Ratio
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import NOISE_BRACKET
 from privcore.papers import MAHLOUJIFAR
-from privcore.problem import falls, proved
 from privcore.training.bounds import Bounds, composed
-from privcore.training.notation import PHASES_TEXT, phases
-from privcore.training.own_problem import proved as proved_bracket
-from privcore.training.phase import RELATIONS, Phase, unamplified
+from privcore.training.curve_problems import AuditClaimTail
+from privcore.training.own_problem import proved
+from privcore.training.phase import RELATIONS, unamplified
 
 _SMALLEST = 1e-12
 """p-values far below it do not get smaller by wider tails."""
 _POINTS = 40
 """Number of points of the privacy profile in the linear programme."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditClaimTail(Counts):
-    """p-value of a claimed training run: largest probability of at least this many correct guesses under it.
-
-    The neighbouring relation follows from the design: add-remove or replace-one.
-    """
-
-    name = "audit-claim-tail"
-    topic = "training"  # of its methods
-    asks = "probability"
-    largest = 1.0
-    monotone = proved(correct=falls(MORE_CORRECT))
-
-    phases: Annotated[str, PHASES_TEXT]
-
-    def run(self) -> tuple[Phase, ...]:
-        """Return the phases of the claimed run."""
-        return phases(self.phases)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,5 +133,5 @@ def _without_amplification(problem: AuditClaimTail) -> Answer:
     mu = unamplified(problem.run(), RELATIONS[problem.relation()]) * (1.0 + NOISE_BRACKET)
     if mu > MOST_MU:
         return Answer.at_most(1.0, detail="no bound without amplification")
-    found = proved_bracket(AuditGaussianTail(**counts_of(problem), mu=mu))
+    found = proved(AuditGaussianTail(**counts_of(problem), mu=mu))
     return Answer.at_most(found.upper, detail="no amplification")

@@ -1,10 +1,13 @@
-"""Questions about membership tests on a run of several phases: points of the trade-off curve, and its mu."""
+"""Questions about tests on a run of several phases: points of the trade-off curve, its mu, and audits."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
+from privcore.auditing.problems import MORE_CORRECT, Counts
 from privcore.problem import falls, grows, proved
 from privcore.training import params as training_params
+from privcore.training.notation import PHASES_TEXT, phases
+from privcore.training.phase import Phase
 from privcore.training.problems import InPhases
 
 
@@ -85,3 +88,23 @@ class RunMu(InPhases):
     )
 
     smallest_false_positive_rate: Annotated[float, training_params.SMALLEST_FALSE_POSITIVE_RATE]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditClaimTail(Counts):
+    """p-value of a claimed training run: largest probability of at least this many correct guesses under it.
+
+    The neighbouring relation follows from the design: add-remove or replace-one.
+    """
+
+    name = "audit-claim-tail"
+    topic = "training"  # of its methods
+    asks = "probability"
+    largest = 1.0
+    monotone = proved(correct=falls(MORE_CORRECT))
+
+    phases: Annotated[str, PHASES_TEXT]
+
+    def run(self) -> tuple[Phase, ...]:
+        """Return the phases of the claimed run."""
+        return phases(self.phases)
