@@ -102,7 +102,7 @@ def least_probability(counts: Counts, dominating: RatioDistribution) -> tuple[fl
             counts.canaries, counts.guesses, counts.correct, epsilon, delta, counts.alternatives
         )[1]
 
-    advantage = min(delta_upper(dominating, 0.0, "add"), 1.0 - 1e-12)
+    advantage = delta_upper(dominating, 0.0, "add")
     mu = min(max(2.0 * float(scipy.special.ndtri(0.5 + 0.5 * advantage)), 1e-3), MOST_MU)
     found = [(smallest_level((LINES, 0.0, 0.0), lines_of(dominating), counts.counts), "Algorithm 3")]
     found.append((least_tail(at, mu)[0], "closed form along the privacy curve"))

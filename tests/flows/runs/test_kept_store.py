@@ -22,7 +22,9 @@ EVERY_PROBLEM = KEPT / "every-problem.toml"
 
 RAISED = {
     "allocation.certified",
+    "allocation.combined",
     "allocation.montecarlo",
+    "allocation.renyi",
     "auditing.approximate",
     "auditing.best",
     "auditing.ceiling",
