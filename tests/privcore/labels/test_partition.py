@@ -45,6 +45,7 @@ def bags(etas: Sequence[float], k: int) -> Iterator[tuple[float, list[float]]]:
             yield eta, list(others)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("etas", FILES, ids=str)
 @pytest.mark.parametrize("mechanism", ["llp", "llp-geometric", "llp-laplace"])
 def test_the_advantage_in_a_partition_is_that_of_all_choices_of_rows(
