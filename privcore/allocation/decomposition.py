@@ -164,25 +164,22 @@ class AllocationDecomposition(Method[Allocation]):
     tolerance: Annotated[float, params.TOLERANCE] = 0.01
 
     def cost(self, problem: Allocation) -> Cost:
-        at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
-        question = Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
         steps, copies = block(problem)
-        return cost(question, 1.0 / problem.sigma, self.tolerance, powering(steps) + powering(copies))
+        return cost(_asked(problem), 1.0 / problem.sigma, self.tolerance, powering(steps) + powering(copies))
 
     def answer(self, problem: Allocation, seed: int) -> Answer:
-        at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
         steps, copies = block(problem)
         rate = self.thinning / steps
         part = decomposition(rate, steps)
-        question = Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
-        build = partial(poisson, 1.0 / problem.sigma, rate, steps)
-        if copies == 1:
-            question = _Decomposed(asks=problem.asks, at=at, adjacency=problem.adjacency, part=part)
-        else:
-            build = partial(_composed, 1.0 / problem.sigma, rate, steps, copies)
+        sampled = partial(poisson, 1.0 / problem.sigma, rate, steps)
+        asked = _asked(problem)
+
+        def composed(res: Resolution) -> RatioBracket:
+            return product_of(given_participation(sampled(res), part.log_absence), copies, res)
+
         _, upper, detail = enclose(
-            build,
-            question,
+            sampled if copies == 1 else composed,
+            _Decomposed(**vars(asked), part=part) if copies == 1 else asked,
             self.tolerance,
             copies=steps * copies,
             outer=(0.0, problem.largest),
@@ -191,7 +188,7 @@ class AllocationDecomposition(Method[Allocation]):
         return Answer.at_most(upper, detail=detail)
 
 
-def _composed(s: float, rate: float, steps: int, copies: int, res: Resolution) -> RatioBracket:
-    """Return the composition of copies of the ratio given participation, bounded from above."""
-    block = poisson(s, rate, steps, res)
-    return product_of(given_participation(block, decomposition(rate, steps).log_absence), copies, res)
+def _asked(problem: Allocation) -> Question:
+    """Return the quantity to compute."""
+    at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
+    return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)

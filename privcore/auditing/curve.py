@@ -19,6 +19,8 @@ from privcore.auditing.problems import (
     level,
     unlikely_at_most,
 )
+from privcore.likelihood_ratio.distribution import RatioDistribution
+from privcore.likelihood_ratio.profile import delta_upper
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, last_true
 from privcore.papers import MAHLOUJIFAR
@@ -117,7 +119,15 @@ def _is_refuted(problem: Counts, epsilon: float, tau: float, mu: float) -> bool:
 
 def _probability(problem: Counts, mu: float, epsilon: float) -> float:
     """Return the exact probability at one epsilon of the curve, rounded up."""
-    delta = gaussian_delta_bounds(1.0 / mu, epsilon)[1] if mu > 0.0 else 0.0
+    return _exact(problem, epsilon, gaussian_delta_bounds(1.0 / mu, epsilon)[1] if mu > 0.0 else 0.0)
+
+
+def probability_at(problem: Counts, dominating: RatioDistribution, epsilon: float) -> float:
+    """Return the exact probability at one epsilon of the curve of a dominating distribution, rounded up."""
+    return _exact(problem, epsilon, delta_upper(dominating, epsilon, "add-remove"))
+
+
+def _exact(problem: Counts, epsilon: float, delta: float) -> float:
     counts = problem.canaries, problem.guesses, problem.correct
     return exact_tail(*counts, epsilon, delta, problem.alternatives)[1]
 

@@ -10,7 +10,7 @@ import numpy as np
 from privcore import params
 from privcore.answer import Answer
 from privcore.auditing.approximate import refuted_mu
-from privcore.auditing.curve import curve_cost, curve_mu, least_tail
+from privcore.auditing.curve import curve_cost, curve_mu, least_tail, probability_at
 from privcore.auditing.dpsgd import (
     AuditingDpsgd,
     finest,
@@ -20,13 +20,11 @@ from privcore.auditing.dpsgd import (
     refuted_epsilon,
     refuted_noise,
 )
-from privcore.auditing.exact import exact_tail
 from privcore.auditing.problems import AuditDpsgdEpsilon, AuditDpsgdNoise, AuditEpsilon, AuditMu, level
 from privcore.auditing.programme import profile_of, too_many_guesses
 from privcore.auditing.programme_search import largest_mu
 from privcore.auditing.tightest import AuditingTightest, counts_of, programme_cost
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution
-from privcore.likelihood_ratio.profile import delta_upper
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array
 from privcore.numerics.rounding import AUDIT_SEARCH
@@ -138,12 +136,7 @@ def tightest_noise(problem: AuditDpsgdEpsilon, tolerance: float) -> tuple[float,
 
 def _on_curve(problem: AuditDpsgdEpsilon, mu: float, law: RatioDistribution) -> bool:
     """Return whether an exact probability along the privacy curve of a distribution refutes it."""
-
-    def probability(epsilon: float) -> float:
-        delta = delta_upper(law, epsilon, "add-remove")
-        return exact_tail(problem.canaries, problem.guesses, problem.correct, epsilon, delta)[1]
-
-    return least_tail(probability, mu)[0] <= level(problem)
+    return least_tail(partial(probability_at, problem, law), mu)[0] <= level(problem)
 
 
 def _as_mu(problem: AuditDpsgdEpsilon) -> AuditMu:

@@ -72,8 +72,13 @@ def _profile(problem: CountTail, points: int) -> tuple[Array, Array]:
         values = [max(delta, 1.0 - math.exp(x) * (1.0 - delta)) if x <= 0.0 else delta for x in s.tolist()]
         return s, np.array(values) * (1.0 + 1e-12)
     mu = max(problem.mu, 1e-12)
-    s = np.linspace(-3.0 * mu - 1.0, 6.0 * mu + mu * mu / 2.0 + 1.0, points)
+    s = slopes_about(mu, points)
     return s, gaussian_profile(mu, s)
+
+
+def slopes_about(mu: float, points: int) -> Array:
+    """Return values of s at which a privacy profile that is about that of mu-GDP is taken."""
+    return np.linspace(-3.0 * mu - 1.0, 6.0 * mu + mu * mu / 2.0 + 1.0, points)
 
 
 def gaussian_profile(mu: float, slopes: Array) -> Array:

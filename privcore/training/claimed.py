@@ -1,33 +1,27 @@
 """Audits of a claimed training run: the p-value of its privacy curve, for every sampler that has a ratio."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
-import numpy as np
 import scipy
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.auditing.curve import MOST_MU, curve_cost, least_tail
-from privcore.auditing.exact import exact_tail
-from privcore.auditing.problems import (
-    AuditGaussianTail,
-    Counts,
-    recursion_cost,
-    unlikely_at_most,
-)
-from privcore.auditing.programme import profile_of, proved_bound, solve, too_many_guesses
+from privcore.auditing.curve import MOST_MU, curve_cost, least_tail, probability_at
+from privcore.auditing.problems import AuditGaussianTail, Counts, recursion_cost, unlikely_at_most
+from privcore.auditing.programme import profile_of, proved_bound, slopes_about, solve, too_many_guesses
 from privcore.auditing.recursion import LINES, lines_of, smallest_level
 from privcore.auditing.tightest import counts_of, programme_cost
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
-from privcore.likelihood_ratio.enclose import SHARE, Question, cost, first_fineness, tier
+from privcore.likelihood_ratio.enclose import SHARE, Question, first_fineness, tier
 from privcore.likelihood_ratio.profile import delta_upper
-from privcore.likelihood_ratio.ratios import Gaussian, Ratio
+from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import NOISE_BRACKET
 from privcore.papers import MAHLOUJIFAR
-from privcore.training.bounds import Bounds, composed
+from privcore.training.bounds import Above, Bounds, composed
+from privcore.training.brackets import estimated
 from privcore.training.curve_problems import AuditClaimTail
 from privcore.training.own_problem import proved
 from privcore.training.phase import RELATIONS, unamplified
@@ -62,20 +56,19 @@ class AuditingClaimed(Method[AuditClaimTail]):
     def cost(self, problem: AuditClaimTail) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-3, bytes=1e5)
-        question = Question(asks="epsilon", at=_SMALLEST / problem.canaries, adjacency=problem.relation())
-        tests = [recursion_cost(problem), curve_cost(problem)]
+        above = _above(problem)
+        parts = [recursion_cost(problem), curve_cost(problem)]
         if too_many_guesses(problem) is None:
-            tests.append(programme_cost(problem))
-        seconds, memory = sum(each.seconds for each in tests), sum(each.bytes for each in tests)
-        for ratio in _ratios(_bounds(problem)):
-            law = cost(question, ratio.width, self.tolerance, ratio.levels)
-            more = (ratio.combinations + 1) / (ratio.levels + 1)
-            tests.append(Cost(seconds=law.seconds * more + seconds, bytes=law.bytes + memory))
-        return Cost(seconds=sum(each.seconds for each in tests), bytes=max(each.bytes for each in tests))
+            parts.append(programme_cost(problem))
+        parts *= 1 + len(above)
+        if above:
+            question = Question(asks="epsilon", at=_SMALLEST / problem.canaries, adjacency=problem.relation())
+            parts.append(estimated(Bounds(above, ()), question, self.tolerance))
+        return Cost(seconds=sum(part.seconds for part in parts), bytes=sum(part.bytes for part in parts))
 
     def answer(self, problem: AuditClaimTail, seed: int) -> Answer:
         best = _without_amplification(problem)
-        for ratio in _ratios(_bounds(problem)):
+        for ratio in (each.ratio for each in _above(problem)):
             tail = tier(SHARE * _SMALLEST / problem.canaries) * tier(1.0 / ratio.copies)
             fineness = first_fineness("epsilon", self.tolerance, ratio.levels)
             try:
@@ -95,19 +88,13 @@ def least_probability(counts: Counts, dominating: RatioDistribution) -> tuple[fl
         counts: Canaries, guesses, correct guesses and alternatives.
         dominating: Distribution that dominates the likelihood ratio of the mechanism.
     """
-
-    def at(epsilon: float) -> float:
-        delta = delta_upper(dominating, epsilon, "add-remove")
-        return exact_tail(
-            counts.canaries, counts.guesses, counts.correct, epsilon, delta, counts.alternatives
-        )[1]
-
     advantage = delta_upper(dominating, 0.0, "add")
     mu = min(max(2.0 * float(scipy.special.ndtri(0.5 + 0.5 * advantage)), 1e-3), MOST_MU)
     found = [(smallest_level((LINES, 0.0, 0.0), lines_of(dominating), counts.counts), "Algorithm 3")]
-    found.append((least_tail(at, mu)[0], "closed form along the privacy curve"))
+    on_curve = least_tail(partial(probability_at, counts, dominating), mu)[0]
+    found.append((on_curve, "closed form along the privacy curve"))
     if too_many_guesses(counts) is None:
-        slopes = np.linspace(-3.0 * mu - 1.0, 6.0 * mu + 0.5 * mu * mu + 1.0, _POINTS)
+        slopes = slopes_about(mu, _POINTS)
         profile = profile_of(dominating, slopes)
         solved = solve(counts, slopes, profile)
         if solved is not None:
@@ -116,16 +103,12 @@ def least_probability(counts: Counts, dominating: RatioDistribution) -> tuple[fl
     return min(found)
 
 
-def _bounds(problem: AuditClaimTail) -> Bounds:
+def _above(problem: AuditClaimTail) -> tuple[Above, ...]:
+    """Return the ratios that dominate the run; those within a distance of it do not bound the counts."""
     relation = RELATIONS[problem.relation()]
-    return composed([phase.bounds(relation, _SMALLEST) for phase in problem.run()])
-
-
-def _ratios(bounds: Bounds) -> Iterator[Ratio]:
-    """Yield the ratios that dominate the run; those within a distance of it do not bound the counts."""
-    for each in bounds.stages[0].above:
-        if each.moved == 0.0 and not isinstance(each.ratio, Gaussian):
-            yield each.ratio
+    bounds = composed([phase.bounds(relation, _SMALLEST) for phase in problem.run()])
+    found = bounds.stages[0].above
+    return tuple(each for each in found if each.moved == 0.0 and not isinstance(each.ratio, Gaussian))
 
 
 def _without_amplification(problem: AuditClaimTail) -> Answer:
