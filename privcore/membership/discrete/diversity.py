@@ -11,13 +11,15 @@ from privcore.distributions.record import RecordDistribution
 from privcore.membership.discrete.problems import MembershipAdvantage, MembershipDiversity, WorstLearner
 from privcore.membership.discrete.worst_case import CHUNK
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.rounding import CLOSED_FORM, FEW_OPERATIONS, RECORD_ATOMS, probability_at_most
+from privcore.numerics.rounding import CLOSED_FORM, FEW_OPERATIONS, RECORD_ATOMS
 from privcore.papers import AUBINAIS
+from privcore.published import published
 
 _HEADS = 1000
 """Number of atoms that are summed individually if there are infinitely many."""
 _TERMS = 8
 """Terms of the series of the square root of 1 - p, for the other atoms."""
+_VACUOUS = "The diversity of the distribution is infinite, so the bound is vacuous."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,30 +87,21 @@ def diversity(law: RecordDistribution) -> tuple[float, float]:
     return max(0.0, (total - missing) * (1.0 - error)), total * (1.0 + error)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MembershipSchwarz(Method[MembershipAdvantage]):
+MembershipSchwarz = published(
+    "membership.schwarz",
+    MembershipAdvantage,
+    Direction.UPPER,
     r"""$\Delta^*_\gamma \le \Delta^*_1 \le w + C / (2 \sqrt n)$, with the continuous part w.
 
     $E|B / n - p| \le \sqrt{p q / n}$ for every atom, by the inequality of Cauchy and Schwarz.
-    """
-
-    name = "membership.schwarz"
-    problems = (MembershipAdvantage,)
-    direction = Direction.UPPER
-    reference = f"{AUBINAIS}, Section 5.2 and Table 1, which prints C / (2 sqrt n)"
-
-    def applies(self, problem: MembershipAdvantage) -> str | None:
-        if math.isinf(diversity(problem.distribution)[1]):
-            return "The diversity of the distribution is infinite, so the bound is vacuous."
-        return None
-
-    def cost(self, problem: MembershipAdvantage) -> Cost:
-        return diversity_cost(problem.distribution)
-
-    def answer(self, problem: MembershipAdvantage, seed: int) -> Answer:
-        law = problem.distribution
-        bound = law.continuous + diversity_bound(diversity(law)[1], problem.records)
-        return Answer.enclosure(0.0, probability_at_most(bound, FEW_OPERATIONS), detail="Cauchy and Schwarz")
+    """,
+    lambda p: p.distribution.continuous + diversity_bound(diversity(p.distribution)[1], p.records),
+    reference=f"{AUBINAIS}, Section 5.2 and Table 1, which prints C / (2 sqrt n)",
+    unless=lambda p: _VACUOUS if math.isinf(diversity(p.distribution)[1]) else None,
+    slack=FEW_OPERATIONS,
+    detail="Cauchy and Schwarz",
+    cost=lambda p: diversity_cost(p.distribution),
+)
 
 
 def diversity_bound(c: float, records: int) -> float:

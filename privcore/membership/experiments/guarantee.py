@@ -13,6 +13,7 @@ from privcore.membership.experiments.digits import codes, counts, refusal
 from privcore.membership.experiments.problems import MembershipQuantised, MembershipQuantisedAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
+from privcore.published import published
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,27 +62,19 @@ def diversity(number: NDArray[np.int64]) -> float:
     return float(np.sqrt(p * (1.0 - p)).sum())
 
 
-@dataclass(frozen=True, kw_only=True)
-class MembershipPurity(Method[MembershipQuantised]):
+MembershipPurity = published(
+    "membership.purity",
+    MembershipQuantised,
+    Direction.UPPER,
     """Count the test images that show the most frequent digit of their cluster.
 
     A classifier whose input is the cluster cannot be right more often on these images, regardless of its
     training. For raw images the bound is 1.
-    """
-
-    name = "membership.purity"
-    problems = (MembershipQuantised,)
-    direction = Direction.UPPER
-    reference = f"Counting; {AUBINAIS}, Table 1, claims accuracies above this bound"
-    shares = ("clusters",)
-
-    def applies(self, problem: MembershipQuantised) -> str | None:
-        return refusal()
-
-    def cost(self, problem: MembershipQuantised) -> Cost:
-        return Cost(seconds=0.15, bytes=5e6)
-
-    def answer(self, problem: MembershipQuantised, seed: int) -> Answer:
-        return Answer.at_most(
-            codes(problem.clusters).purity(), detail="share of the most frequent digit of each cluster"
-        )
+    """,
+    lambda p: codes(p.clusters).purity(),
+    reference=f"Counting; {AUBINAIS}, Table 1, claims accuracies above this bound",
+    unless=lambda p: refusal(),
+    detail="share of the most frequent digit of each cluster",
+    cost=lambda p: Cost(seconds=0.15, bytes=5e6),
+    shares=("clusters",),
+)

@@ -1,38 +1,35 @@
 """Closed form for the mean of Gaussian records with two coordinates."""
 
 import math
-from dataclasses import dataclass
 
-from privcore.answer import Answer
 from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
-from privcore.method import Cost, Direction, Method
+from privcore.method import Direction
 from privcore.papers import AUBINAIS
+from privcore.published import published
 
 _EPSILON = 2.0**-52
 
 
-@dataclass(frozen=True, kw_only=True)
-class MembershipPlane(Method[MembershipMeanAdvantage]):
-    """Elementary integrals, as the log-likelihood ratio for two coordinates is two-sided exponential."""
+def _ends(problem: MembershipMeanAdvantage) -> tuple[float, float]:
+    value, error = two_coordinates_advantage(problem.surplus, problem.odds)
+    return value - error, value + error + 1e-300
 
-    name = "membership.plane"
-    problems = (MembershipMeanAdvantage,)
-    direction = Direction.ENCLOSURE
-    reference = f"{AUBINAIS}, equation 7, for Gaussian records"
 
-    def applies(self, problem: MembershipMeanAdvantage) -> str | None:
-        if problem.coordinates != 2:
-            return "The closed form is for two coordinates."
-        return None if problem.surplus > 1e-200 else "The release equals the record, or is too close to it."
+def _excluded(problem: MembershipMeanAdvantage) -> str | None:
+    if problem.coordinates != 2:
+        return "The closed form is for two coordinates."
+    return None if problem.surplus > 1e-200 else "The release equals the record, or is too close to it."
 
-    def cost(self, problem: MembershipMeanAdvantage) -> Cost:
-        return Cost(seconds=1e-4, bytes=1e4)
 
-    def answer(self, problem: MembershipMeanAdvantage, seed: int) -> Answer:
-        value, error = two_coordinates_advantage(problem.surplus, problem.odds)
-        return Answer.enclosure(
-            min(1.0, max(0.0, value - error)), min(1.0, value + error + 1e-300), detail="closed form"
-        )
+MembershipPlane = published(
+    "membership.plane",
+    MembershipMeanAdvantage,
+    Direction.ENCLOSURE,
+    """Elementary integrals, as the log-likelihood ratio for two coordinates is two-sided exponential.""",
+    _ends,
+    reference=f"{AUBINAIS}, equation 7, for Gaussian records",
+    unless=_excluded,
+)
 
 
 def two_coordinates_advantage(surplus: float, odds: float) -> tuple[float, float]:

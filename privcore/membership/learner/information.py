@@ -1,49 +1,41 @@
 """Upper bounds on the advantage from the mutual information between a release and a record."""
 
 import math
-from dataclasses import dataclass
 from typing import get_args
 
-from privcore.answer import Answer
 from privcore.membership.gaussian_mean.problems import MembershipMeanAdvantage
 from privcore.membership.learner.problems import MembershipBitsAdvantage, MembershipInformationAdvantage
-from privcore.method import Cost, Direction, Method
-from privcore.numerics.rounding import CLOSED_FORM, probability_at_most
+from privcore.method import Direction
+from privcore.numerics.rounding import CLOSED_FORM
 from privcore.papers import AUBINAIS
+from privcore.published import published
 
 Answered = MembershipMeanAdvantage | MembershipInformationAdvantage | MembershipBitsAdvantage
 
 
-@dataclass(frozen=True, kw_only=True)
-class MembershipInformation(Method[Answered]):
+def _bound(problem: Answered) -> float:
+    bound = information_bound(problem.information)
+    if isinstance(problem, MembershipBitsAdvantage):
+        return min(bound, -math.expm1(-problem.bits * math.log(2.0)))
+    return bound
+
+
+MembershipInformation = published(
+    "membership.information",
+    get_args(Answered),
+    Direction.UPPER,
     """Pinsker's inequality, or that of Bretagnolle and Huber if it is tighter.
 
     For b bits about n independent records, the mutual information with one of them is at most b ln(2) / n.
     The advantage is also at most 1 - 2^-b, as a guess from the distribution of the release equals the release
     with probability at least 2^-b.
-    """
-
-    name = "membership.information"
-    problems = get_args(Answered)
-    direction = Direction.UPPER
-    reference = (
-        f"{AUBINAIS}, equation 8 without its factor; Bretagnolle and Huber (1979), Estimation des "
-        "densites: risque minimax"
-    )
-
-    def cost(self, problem: Answered) -> Cost:
-        return Cost(seconds=1e-4, bytes=1e4)
-
-    def answer(self, problem: Answered, seed: int) -> Answer:
-        if isinstance(problem, MembershipBitsAdvantage):
-            information = problem.bits / problem.records * math.log(2.0)
-            bound = min(information_bound(information), -math.expm1(-problem.bits * math.log(2.0)))
-        else:
-            information = problem.information
-            bound = information_bound(information)
-        return Answer.at_most(
-            probability_at_most(bound, CLOSED_FORM), detail=f"mutual information at most {information:.6g}"
-        )
+    """,
+    _bound,
+    reference=f"{AUBINAIS}, equation 8 without its factor; Bretagnolle and Huber (1979), Estimation des "
+    "densites: risque minimax",
+    slack=CLOSED_FORM,
+    detail=lambda p: f"mutual information at most {p.information:.6g}",
+)
 
 
 def information_bound(information: float) -> float:

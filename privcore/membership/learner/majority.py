@@ -1,39 +1,33 @@
 """Lower bound for releases of few bits: every bit is the majority value of a binary feature."""
 
 import math
-from dataclasses import dataclass
 
 import scipy
 
-from privcore.answer import Answer
 from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio
 from privcore.membership.learner.problems import MembershipBitsAdvantage
-from privcore.method import Cost, Direction, Method
+from privcore.method import Cost, Direction
 from privcore.numerics.rounding import MAJORITY_TAILS
 from privcore.papers import AUBINAIS
+from privcore.published import published
 
-
-@dataclass(frozen=True, kw_only=True)
-class MembershipMajority(Method[MembershipBitsAdvantage]):
+MembershipMajority = published(
+    "membership.majority",
+    MembershipBitsAdvantage,
+    Direction.LOWER,
     """Records of b fair bits; the release is the majority of every column, with ties broken by a fair coin.
 
     A member agrees with each released bit independently with probability 1/2 + E|B / n - 1/2|, where B is
     binomial, and the attack counts the agreements. For one bit and large n this is about 0.68 of the upper
     bound; for one record it attains the upper bound.
-    """
-
-    name = "membership.majority"
-    problems = (MembershipBitsAdvantage,)
-    direction = Direction.LOWER
-    reference = f"our own learner; compare {AUBINAIS}, equation 8"
-
-    def cost(self, problem: MembershipBitsAdvantage) -> Cost:
-        return Cost(seconds=1e-3, bytes=1e4)
-
-    def answer(self, problem: MembershipBitsAdvantage, seed: int) -> Answer:
-        bias = majority_bias(problem.records)
-        lower, count = agreement_advantage(problem.bits, bias)
-        return Answer.enclosure(lower, 1.0, detail=f"member if at least {count} bits agree")
+    """,
+    lambda p: agreement_advantage(p.bits, majority_bias(p.records))[0],
+    reference=f"our own learner; compare {AUBINAIS}, equation 8",
+    detail=lambda p: (
+        f"member if at least {agreement_advantage(p.bits, majority_bias(p.records))[1]} bits agree"
+    ),
+    cost=lambda p: Cost(seconds=1e-3, bytes=1e4),
+)
 
 
 def majority_bias(records: int) -> float:

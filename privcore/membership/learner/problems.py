@@ -1,5 +1,6 @@
 """Questions about the advantage of attacks, given a property of the learner alone."""
 
+import math
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
@@ -59,6 +60,11 @@ class MembershipBitsAdvantage(AdvantageProblem):
 
     bits: Annotated[int, membership_params.BITS]
     records: Annotated[int, membership_params.RECORDS]
+
+    @property
+    def information(self) -> float:
+        """Upper bound of the mutual information of the release and a record, in nats."""
+        return self.bits / self.records * math.log(2.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,9 @@ from privcore.membership.learner.problems import MembershipPrivateAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import MOVED_EPSILON, PRIVATE_ADVANTAGE, probability_at_most
 from privcore.papers import AUBINAIS
+from privcore.published import published
 
+_NO_SUBSTITUTION = "The published bounds are for neighbours by substitution."
 _CLOSE = 1e-7
 """Epsilon below which odds are compared by their distance from 1, to keep digits."""
 
@@ -138,29 +140,20 @@ def add_remove_advantage(epsilon: float, odds: float) -> float:
     return share * (math.expm1(log_odds - 2.0 * epsilon) / root) ** 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class MembershipPublished(Method[MembershipPrivateAdvantage]):
+MembershipPublished = published(
+    "membership.published",
+    MembershipPrivateAdvantage,
+    Direction.UPPER,
     """The smaller of equation 9 and of delta + (1 - delta) tanh(epsilon / 2), times the odds if above 1.
 
     Both are valid upper bounds. The paper calls the second a supremum, but smaller bounds hold.
-    """
-
-    name = "membership.published"
-    problems = (MembershipPrivateAdvantage,)
-    direction = Direction.UPPER
-    reference = f"{AUBINAIS}, Remark 8 and Appendix H"
-
-    def applies(self, problem: MembershipPrivateAdvantage) -> str | None:
-        if problem.neighbours != "substitution":
-            return "The published bounds are for neighbours by substitution."
-        return None
-
-    def cost(self, problem: MembershipPrivateAdvantage) -> Cost:
-        return Cost(seconds=1e-4, bytes=1e4)
-
-    def answer(self, problem: MembershipPrivateAdvantage, seed: int) -> Answer:
-        bound = published_bound(problem.claimed_epsilon, problem.claimed_delta, problem.odds)
-        return Answer.at_most(probability_at_most(bound, PRIVATE_ADVANTAGE, 1e-16), detail="closed form")
+    """,
+    lambda p: published_bound(p.claimed_epsilon, p.claimed_delta, p.odds),
+    reference=f"{AUBINAIS}, Remark 8 and Appendix H",
+    unless=lambda p: None if p.neighbours == "substitution" else _NO_SUBSTITUTION,
+    slack=PRIVATE_ADVANTAGE,
+    offset=1e-16,
+)
 
 
 def published_bound(epsilon: float, delta: float, odds: float) -> float:
