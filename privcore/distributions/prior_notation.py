@@ -1,6 +1,7 @@
 """Notation of priors and bags: the grammar, and the canonical spelling of each."""
 
 import math
+import re
 
 from privcore.distributions.notation import CALL, canonical_reference, number, spelled
 from privcore.distributions.prior import Prior
@@ -15,6 +16,7 @@ MOST_MEMBERS = 10_000
 """Largest number of examples in a bag that is written out."""
 
 _COLUMNS = {"column": fingerprint, "certain": certain_fingerprint}
+_EQUAL = re.compile(r"equal\(\s*([0-9]{1,9})\s*(?:,\s*([0-9]{1,9})\s*)?\)")
 _ARGUMENTS = {"point": 1, "two-point": 3, "beta": 2, "logit-normal": 2}
 
 
@@ -94,10 +96,20 @@ def probabilities(text: str) -> list[float]:
 def canonical_classes(text: str) -> str | None:
     """Return the canonical spelling of rows of probabilities with the sum 1 each; None for other texts.
 
+    `equal(c)` is one example of c equally likely classes, and `equal(c,k)` are k examples of them.
+
     Example:
-        >>> canonical_classes("0.20,.8; 1,0")
-        '0.2,0.8;1,0'
+        >>> canonical_classes("0.20,.8; 1,0"), canonical_classes("equal(4)"), canonical_classes("equal(2,3)")
+        ('0.2,0.8;1,0', '0.25,0.25,0.25,0.25', '0.5,0.5;0.5,0.5;0.5,0.5')
     """
+    if equal := _EQUAL.fullmatch(text.strip()):
+        number, examples = int(equal[1]), int(equal[2] or 1)
+        if number < 2 or examples < 1 or number * examples > MOST_MEMBERS:
+            raise DomainError(
+                f"Expected at least 2 classes, at least 1 example and at most {MOST_MEMBERS} probabilities, "
+                f"got {number} classes of {examples} examples."
+            )
+        return ";".join([",".join([spelled(1.0 / number)] * number)] * examples)
     rows = [_list(row) for row in text.split(";")]
     if any(row is None for row in rows):
         return None
@@ -108,6 +120,32 @@ def canonical_classes(text: str) -> str | None:
         if abs(math.fsum(row) - 1.0) > 1e-12:
             raise DomainError(f"Expected class probabilities that sum to 1, got {math.fsum(row):.12g}.")
     return ";".join(",".join(map(spelled, row)) for row in lists)
+
+
+def canonical_histogram(text: str) -> str | None:
+    """Return the canonical spelling of a list of whole numbers from 0 on; None for other texts.
+
+    Example:
+        >>> canonical_histogram(" 2, 00,1"), canonical_histogram("1.5,0")
+        ('2,0,1', None)
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+        return None
+    return ",".join(str(int(word)) for word in words)
+
+
+def canonical_sums(text: str) -> str | None:
+    """Return the canonical spelling of lists of weights, one list for each sum; None for other texts.
+
+    Example:
+        >>> canonical_sums("1, 1.0,0; 0,.50,-1")
+        '1,1,0;0,0.5,-1'
+    """
+    rows = [[number(word) for word in row.split(",")] for row in text.split(";")]
+    if any(x is None for row in rows for x in row):
+        return None
+    return ";".join(",".join(spelled(x) for x in row if x is not None) for row in rows)
 
 
 def class_rows(text: str) -> list[list[float]]:

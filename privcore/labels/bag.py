@@ -1,7 +1,10 @@
-"""Exact posterior of a member and exact mean advantage, for one bag with known etas."""
+"""Exact posteriors, ratios, advantages and probabilities of releases, for one bag with known etas.
+
+One file, since all take the likelihoods of a release from the distribution of the sum of the other labels.
+"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -10,15 +13,25 @@ from scipy.special import expit
 from privcore.answer import Answer
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import laplace
-from privcore.labels.bag_problems import BagAdvantage, BagPosterior
-from privcore.labels.poisson_binomial import FLOOR, LOSS, leave_one_out, relative_error
+from privcore.labels.bag_problems import (
+    BagAdvantage,
+    BagPosterior,
+    MemberAdvantage,
+    ReleaseOfMember,
+    ReleaseProbability,
+    ReleaseRatio,
+)
+from privcore.labels.poisson_binomial import FLOOR, LOSS, leave_one_out, pmf, relative_error
 from privcore.labels.response import outputs, response_advantage
 from privcore.labels.rows import advantage, likelihoods
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
 
-Answered = BagPosterior | BagAdvantage
+Answered = BagPosterior | BagAdvantage | ReleaseRatio
+AboutMember = MemberAdvantage | ReleaseProbability
 
+_FEW = 2.0**-49
+"""Relative error of a few products and sums."""
 _UNDERFLOW = 2.0**-1070
 """Multiple of the smallest double: products that are not normal have an absolute error of half of it."""
 
@@ -27,19 +40,20 @@ _UNDERFLOW = 2.0**-1070
 class LabelsBag(Method[Answered]):
     r"""Exact likelihoods from the distributions of the sum of all labels except one, by a tree of products.
 
-    The posterior is $\sigma(\mathrm{logit}\, \eta + \ln g_1(z) - \ln g_0(z))$, and the advantage of a member
-    is the overturned mass $\sum_z (\eta g_1 - (1 - \eta) g_0)_+$, or its mirror image if $\eta > 1/2$.
+    The posterior is $\sigma(\mathrm{logit}\, \eta + \ln g_1(z) - \ln g_0(z))$, and the multiplicative
+    advantage of a release is $|\ln g_1(z) - \ln g_0(z)|$, for every eta of the member. The advantage of a
+    member is the overturned mass $\sum_z (\eta g_1 - (1 - \eta) g_0)_+$, or its mirror image if $\eta > 1/2$.
     """
 
     name = "labels.bag"
     version = 3
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
-    reference = f"{BUSA_FEKETE}, Lemma A.1"
+    reference = f"{BUSA_FEKETE}, Lemma A.1 and Definition 3.6"
     shares = ("bag",)
 
     def applies(self, problem: Answered) -> str | None:
-        return (problem.contradiction() or None) if isinstance(problem, BagPosterior) else None
+        return (problem.contradiction() or None) if isinstance(problem, ReleaseOfMember) else None
 
     def cost(self, problem: Answered) -> Cost:
         k = problem.etas.size
@@ -47,8 +61,14 @@ class LabelsBag(Method[Answered]):
         return Cost(seconds=0.01 + tree + 1.5e-7 * k * k + 3e-5 * k, bytes=1e6 + 100.0 * k * k)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        ends = _posterior(problem) if isinstance(problem, BagPosterior) else _advantage(problem)
-        detail = f"member {problem.member}" if isinstance(problem, BagPosterior) else "mean over the bag"
+        match problem:
+            case BagPosterior():
+                ends = _posterior(problem)
+            case ReleaseRatio():
+                ends = _ratio(problem)
+            case _:
+                ends = _advantage(problem)
+        detail = f"member {problem.member}" if isinstance(problem, ReleaseOfMember) else "mean over the bag"
         lower, upper = max(0.0, ends[0]), min(problem.largest, ends[1])
         return Answer.enclosure(lower, upper, detail=f"{detail}, bag of {problem.etas.size}")
 
@@ -72,6 +92,28 @@ def _advantage(problem: BagAdvantage) -> tuple[float, float]:
     )
 
 
+def _ratio(problem: ReleaseRatio) -> tuple[float, float]:
+    """Return lower and upper bounds of the absolute log-likelihood ratio of a possible release."""
+    epsilon = problem.label_epsilon
+    if problem.mechanism in ("none", "rr"):
+        exact = 0.0 if problem.mechanism == "none" else epsilon
+        return exact, exact
+    words = problem.bag.split(",")
+    words[problem.member - 1] = "0.5"  # any eta of the member gives the same ratio
+    fair = replace(problem, bag=",".join(words))
+    if _certain(fair, 0.5) is not None:
+        return math.inf, math.inf
+    shift, (one, zero, error) = 0.0, member_likelihoods(fair)
+    if problem.mechanism == "llp" and min(one, zero) < FLOOR:
+        odds, (one, zero, error) = tilted(fair)
+        shift = math.log(odds[0]) - math.log(odds[1])
+    elif min(one, zero) < FLOOR:
+        return 0.0, epsilon
+    ratio = abs(shift + math.log(one) - math.log(zero))
+    slack = 4.0 * error + (ratio + 4000.0) * 2.0**-50
+    return min(ratio - slack, epsilon), min(ratio + slack, epsilon)
+
+
 def _posterior(problem: BagPosterior) -> tuple[float, float]:
     """Return lower and upper bounds of the posterior of a possible release."""
     eta = float(problem.etas[problem.member - 1])
@@ -91,7 +133,7 @@ def _posterior(problem: BagPosterior) -> tuple[float, float]:
     return lower if lower > FLOOR else 0.0, min(1.0, upper)
 
 
-def tilted(problem: BagPosterior) -> tuple[tuple[float, float], tuple[float, float, float]]:
+def tilted(problem: ReleaseOfMember) -> tuple[tuple[float, float], tuple[float, float, float]]:
     r"""Return the probabilities of both labels, and the likelihoods of a sum, for labels of other odds.
 
     Given the sum of a bag, the probabilities of its labels stay the same if the odds of all labels are
@@ -138,7 +180,7 @@ def _ends_of_product(weight: float, mass: float, error: float, loss: float) -> t
     return max(0.0, low - _UNDERFLOW), high + _UNDERFLOW
 
 
-def _certain(problem: BagPosterior, eta: float) -> float | None:
+def _certain(problem: ReleaseOfMember, eta: float) -> float | None:
     """Return the posterior if no likelihood is needed, or None.
 
     The largest possible sum means that every label that can be 1 is 1, and the smallest that every label that
@@ -161,7 +203,7 @@ def _ends_by_privacy(eta: float, epsilon: float) -> tuple[float, float]:
     return lower * (1.0 - 2.0**-48) if lower > FLOOR else 0.0, min(1.0, upper * (1.0 + 2.0**-48))
 
 
-def member_likelihoods(problem: BagPosterior) -> tuple[float, float, float]:
+def member_likelihoods(problem: ReleaseOfMember) -> tuple[float, float, float]:
     """Return the likelihoods of the released value for label 1 and label 0, up to a common factor.
 
     Returns:
@@ -184,16 +226,63 @@ def member_likelihoods(problem: BagPosterior) -> tuple[float, float, float]:
     return float(ones[0, place]), float(zeros[0, place]), error
 
 
-def log_ratio(problem: BagPosterior) -> float:
-    r"""Return the multiplicative advantage $\ln g_1(z) - \ln g_0(z)$ in nats, without bounds of its error.
+@dataclass(frozen=True, kw_only=True)
+class LabelsMember(Method[AboutMember]):
+    r"""Exact likelihoods from the distribution of the sum of all labels except that of the member.
 
-    Infinite if the release is impossible under one label, NaN if it is impossible under both.
-
-    Example:
-        >>> log_ratio(BagPosterior(mechanism="rr", bag="0.3", label_epsilon=1.0, released=1.0))
-        1.0
+    The advantage is the overturned mass $\sum_z (\eta g_1 - (1 - \eta) g_0)_+$ of the member, or its mirror
+    image if $\eta > 1/2$; the mean over the members is that of `labels.bag`. A release has the probability
+    $\eta g_1(z) + (1 - \eta) g_0(z)$, the same for each member.
     """
-    one, zero, _ = member_likelihoods(problem)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = float(np.log(one) - np.log(zero))
-    return min(max(ratio, -problem.label_epsilon), problem.label_epsilon)
+
+    name = "labels.member"
+    problems = get_args(AboutMember)
+    direction = Direction.ENCLOSURE
+    reference = f"{BUSA_FEKETE}, Lemma A.1"
+    version = 2
+    shares = ("bag",)
+
+    def cost(self, problem: AboutMember) -> Cost:
+        k = problem.bag_size
+        return Cost(seconds=0.01 + 2e-7 * k * k, bytes=1e6 + 100.0 * k * k)
+
+    def answer(self, problem: AboutMember, seed: int) -> Answer:
+        if isinstance(problem, MemberAdvantage):
+            ends, detail = _advantage_on_member(problem), f"member {problem.member}"
+        else:
+            ends, detail = _probability(problem), f"value {problem.released:g}"
+        lower, upper = max(0.0, ends[0]), min(problem.largest, ends[1])
+        return Answer.enclosure(lower, upper, detail=f"{detail}, bag of {problem.bag_size}")
+
+
+def _advantage_on_member(problem: MemberAdvantage) -> tuple[float, float]:
+    """Return lower and upper bounds of the advantage on the member."""
+    etas, j = problem.etas, problem.member - 1
+    prior = FinitePrior.point(float(etas[j]))
+    if problem.mechanism == "none" or etas[j] in (0.0, 1.0):
+        return 0.0, 0.0
+    if problem.mechanism == "rr":
+        return response_advantage(prior, problem.label_epsilon)
+    others = leave_one_out(etas)[j : j + 1]
+    low, high = advantage(others, problem.mechanism, problem.label_epsilon, prior)
+    return float(low[0]), float(high[0])
+
+
+def _probability(problem: ReleaseProbability) -> tuple[float, float]:
+    """Return lower and upper bounds of the probability of the released value."""
+    etas, z = problem.etas, int(problem.released)
+    eta = float(etas[0])
+    if problem.mechanism == "rr":
+        one, zero = outputs(problem.label_epsilon)
+        return _around(eta * float(one[1 - z]) + (1.0 - eta) * float(zero[1 - z]), _FEW)
+    if problem.mechanism == "llp":
+        if not int((etas == 1.0).sum()) <= z <= int((etas > 0.0).sum()):
+            return 0.0, 0.0  # some labels are certain
+        return _around(float(pmf(etas)[z]), relative_error(etas.size))
+    ones, zeros, error = likelihoods(leave_one_out(etas)[:1], problem.label_epsilon)
+    return _around(eta * float(ones[0, z]) + (1.0 - eta) * float(zeros[0, z]), error + _FEW)
+
+
+def _around(value: float, error: float) -> tuple[float, float]:
+    """Return bounds of a value with a relative error, above the floor of the tree of products."""
+    return value * (1.0 - error) * (1.0 - _FEW) - FLOOR, value * (1.0 + error) * (1.0 + _FEW) + FLOOR

@@ -1,4 +1,7 @@
-"""Problems about a release on one bag with known etas: posterior, advantage, several classes."""
+"""Problems about a release on one bag with known etas: posterior, advantages, several classes or sums.
+
+One file, since all describe their bag in the same words.
+"""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +12,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privcore.constraint import CountOf, NoneOf
+from privcore.constraint import CountOf, NoneOf, OneOf
 from privcore.distributions.prior_notation import class_rows, probabilities
 from privcore.errors import DomainError
 from privcore.labels import params as label_params
@@ -48,15 +51,9 @@ class BagProblem(ReleaseProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BagPosterior(BagProblem):
-    """Probability that the label of one example of the bag is 1, given the released value."""
+class ReleaseOfMember(BagProblem):
+    """Base of the problems about one example of a bag and one released value."""
 
-    name = "label-posterior"
-    asks = "posterior"
-    largest = 1.0
-    monotone = proved(
-        released=grows("A sum of independent labels is log-concave, as is the noise: the ratio is monotone.")
-    )
     constraints = (
         *MECHANISM,
         CountOf("member", "bag", "Expected member in {{1, ..., {bound}}}, got member={member}."),
@@ -96,6 +93,30 @@ class BagPosterior(BagProblem):
         if reason := problem.contradiction():
             raise DomainError(reason)
         return problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagPosterior(ReleaseOfMember):
+    """Probability that the label of one example of the bag is 1, given the released value."""
+
+    name = "label-posterior"
+    asks = "posterior"
+    largest = 1.0
+    monotone = proved(
+        released=grows("A sum of independent labels is log-concave, as is the noise: the ratio is monotone.")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRatio(ReleaseOfMember):
+    """Absolute multiplicative advantage in nats on one example of a bag, from one released value.
+
+    It is infinite if the value is impossible for one of the two labels, and does not depend on the eta of
+    the example, so it has a meaning also for an example whose label is certain.
+    """
+
+    name = "label-release-ratio"
+    asks = "log_ratio"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,18 +174,14 @@ class ReleaseProbability(BagProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassAdvantage(ReleaseProblem):
-    r"""Additive advantage at guessing the class of the first example, released alone or in its bag.
+class ClassProblem(ReleaseProblem):
+    r"""Base of the problems about the class of the first example, released alone or in its bag.
 
     Randomized response keeps the class with probability $e^\varepsilon / (e^\varepsilon + c - 1)$, and
     otherwise releases one of the other c - 1 classes, each equally likely; `llp` releases the number of
     examples of each class in the bag.
     """
 
-    name = "class-advantage"
-    asks = "advantage"
-    largest = 1.0
-    monotone = _LESS_NOISE
     constraints = MECHANISM
 
     mechanism: Annotated[str, label_params.CLASS_MECHANISM]
@@ -180,6 +197,94 @@ class ClassAdvantage(ReleaseProblem):
     def bag_size(self) -> int:
         """Number of examples in the bag."""
         return len(self.rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassAdvantage(ClassProblem):
+    r"""Additive advantage at guessing the class of the first example, released alone or in its bag.
+
+    Randomized response keeps the class with probability $e^\varepsilon / (e^\varepsilon + c - 1)$, and
+    otherwise releases one of the other c - 1 classes, each equally likely; `llp` releases the number of
+    examples of each class in the bag.
+    """
+
+    name = "class-advantage"
+    asks = "advantage"
+    largest = 1.0
+    monotone = _LESS_NOISE
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassRatio(ClassProblem):
+    """Absolute multiplicative advantage in nats for two classes of the first example, from one release.
+
+    It is the absolute value of the logarithm of the odds of both classes after the release, less that before
+    it (Definition 3.6 for any number of classes); infinite if the release is impossible for one of them.
+    """
+
+    name = "class-release-ratio"
+    asks = "log_ratio"
+    constraints = (
+        *MECHANISM,
+        OneOf(
+            "fits",
+            (True,),
+            "Expected histogram and both classes for the {number} classes of a bag of {bag_size}, got "
+            "histogram={histogram}, first_class={first_class}, second_class={second_class}.",
+        ),
+    )
+
+    histogram: Annotated[str, label_params.HISTOGRAM]
+    first_class: Annotated[int, label_params.FIRST_CLASS]
+    second_class: Annotated[int, label_params.SECOND_CLASS]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Released number of examples of each class."""
+        return tuple(map(int, self.histogram.split(",")))
+
+    @property
+    def number(self) -> int:
+        """Number of classes."""
+        return len(self.rows[0])
+
+    @property
+    def fits(self) -> bool:
+        """Whether the release has the classes of the examples, and all its examples."""
+        most = max(self.first_class, self.second_class)
+        return most <= self.number == len(self.counts) and sum(self.counts) == self.bag_size
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumsAdvantage(ReleaseProblem):
+    """Additive advantage on one label from several exact sums, which may overlap or have weights."""
+
+    name = "label-sums-advantage"
+    asks = "advantage"
+    largest = 0.5
+    constraints = (
+        CountOf("member", "bag", "Expected member in {{1, ..., {bound}}}, got member={member}."),
+        OneOf(
+            "fits",
+            (True,),
+            "Expected one weight in each of the sums for each of the {bag_size} examples, got sums={sums}.",
+        ),
+    )
+    stated = MappingProxyType({"member": _OF_MEMBER})
+
+    bag: Annotated[str, label_params.BAG]
+    sums: Annotated[str, label_params.SUMS]
+    member: Annotated[int, label_params.MEMBER] = 1
+
+    @property
+    def bag_size(self) -> int:
+        """Number of examples in the bag."""
+        return len(probabilities(self.bag))
+
+    @property
+    def fits(self) -> bool:
+        """Whether each sum has one weight for each example."""
+        return all(len(row.split(",")) == self.bag_size for row in self.sums.split(";"))
 
 
 Advantage = Featured | BagAdvantage

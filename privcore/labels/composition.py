@@ -1,4 +1,7 @@
-"""Exact sums over the compositions of a bag, for priors with few values of eta."""
+"""Exact sums over the compositions of a bag, for priors with few values of eta.
+
+One file, since all quantities are sums over the same compositions.
+"""
 
 import math
 from collections.abc import Iterator
@@ -14,13 +17,17 @@ from privcore.labels.compositions import Counts, Rows
 from privcore.labels.poisson_binomial import Array, relative_error
 from privcore.labels.problems import (
     SINGLE,
+    AtEta,
     LabelAdvantage,
     LabelAdvantageAt,
+    LabelAdvantageShare,
     LabelAdvantageTail,
     LabelAttackAccuracy,
     LabelProblem,
     LabelRatioQuantile,
+    LabelRatioQuantileAt,
     LabelRatioTail,
+    LabelRatioTailAt,
 )
 from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail
 from privcore.labels.reach import beyond_reach
@@ -42,8 +49,11 @@ Answered = (
     LabelAdvantage
     | LabelAdvantageAt
     | LabelAdvantageTail
+    | LabelAdvantageShare
     | LabelRatioTail
+    | LabelRatioTailAt
     | LabelRatioQuantile
+    | LabelRatioQuantileAt
     | LabelAttackAccuracy
 )
 
@@ -109,6 +119,8 @@ class LabelsComposition(Method[Answered]):
                 low, high = several(
                     _advantage_tail(problem, rows), problem.bags, independent=not problem.is_partition
                 )
+            case LabelAdvantageShare():
+                low, high = _share(problem, rows)
             case LabelRatioTail():
                 low, high = ratio_tail(_ratio_law(problem, rows), problem.log_ratio)
             case LabelRatioQuantile():
@@ -123,7 +135,7 @@ class LabelsComposition(Method[Answered]):
 def _rows_of_others(problem: LabelProblem) -> Counts | None:
     """Return the numbers of rows of a file with each value, if the others are different rows; else None."""
     counts = problem.distribution.counts if problem.is_partition else None
-    if counts is None or not isinstance(problem, LabelAdvantageAt):
+    if counts is None or not isinstance(problem, AtEta):
         return counts
     atoms = problem.distribution.atoms
     assert atoms is not None
@@ -137,7 +149,7 @@ def _work(problem: LabelProblem) -> float:
     if counts is not None:
         if atoms[0].size > _MOST_ATOMS:
             return math.inf
-        owns = 1.0 if isinstance(problem, LabelAdvantageAt) else float(atoms[0].size)
+        owns = 1.0 if isinstance(problem, AtEta) else float(atoms[0].size)
         return owns * compositions.work(atoms[0].size, problem.bag_size - 1, counts)
     if atoms[0].size > 64:
         return math.inf if problem.bag_size > 1 else 1.0
@@ -198,8 +210,8 @@ def _of_the_left(problem: LabelProblem, some: Rows) -> tuple[Array, Array]:
 
 def _ratio_law(problem: LabelProblem, rows: Iterator[Rows]) -> RatioLaw:
     """Return the distribution of the multiplicative advantage."""
-    law = problem.distribution
-    if problem.is_partition:
+    law = problem.attacked
+    if problem.is_partition and not isinstance(problem, AtEta):
         assert law.atoms is not None
         values = law.atoms[0]
         each = ((r.weights, r.laws, dot(_left(problem, r.members), values)) for r in rows)
@@ -207,6 +219,25 @@ def _ratio_law(problem: LabelProblem, rows: Iterator[Rows]) -> RatioLaw:
         each = ((r.weights, r.laws, np.full(r.weights.size, law.mean)) for r in rows)
     slack = law.moment_error + (_error(problem) if problem.is_partition else 0.0)
     return RatioLaw.of(problem.mechanism, problem.label_epsilon, slack, each)
+
+
+def _share(problem: LabelAdvantageShare, rows: Iterator[Rows]) -> tuple[float, float]:
+    """Return bounds of the probability that the advantage on one member of a bag exceeds the threshold."""
+    if changes_nothing(problem) or beyond_reach(problem):
+        return 0.0, 0.0
+    atoms = problem.distribution.atoms
+    assert atoms is not None
+    sure: list[float] = []
+    possible: list[float] = []
+    for some in rows:
+        owns = some.weights[:, None] * _left(problem, some.members)
+        for eta, weights in zip(atoms[0], owns.T, strict=True):
+            own = FinitePrior.point(float(eta))
+            low, high = advantage(some.laws, problem.mechanism, problem.label_epsilon, own)
+            sure.append(float(weights[low > problem.threshold].sum()))
+            possible.append(float(weights[high > problem.threshold].sum()))
+    error = _error(problem) + problem.distribution.error
+    return math.fsum(sure) * (1.0 - error), math.fsum(possible) * (1.0 + error)
 
 
 def _advantage_tail(problem: LabelAdvantageTail, rows: Iterator[Rows]) -> tuple[float, float]:

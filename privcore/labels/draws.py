@@ -11,7 +11,7 @@ import scipy
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_notation import prior
 from privcore.labels.poisson_binomial import Array, pmf
-from privcore.labels.problems import LabelAdvantageAt, LabelAdvantageTail, LabelProblem
+from privcore.labels.problems import AtEta, LabelAdvantageTail, LabelProblem
 from privcore.labels.rows import members, one_by_one
 
 _CHUNK = 2**18
@@ -106,7 +106,7 @@ def bags_of_rows(problem: LabelProblem, samples: int) -> Iterator[RowDraws]:
     assert isinstance(law, FinitePrior)
     assert law.counts is not None
     total, mean = int(law.counts.sum()), law.mean
-    own = problem.eta if isinstance(problem, LabelAdvantageAt) else None
+    own = problem.eta if isinstance(problem, AtEta) else None
     if own is not None:  # the attacked row is not among the others
         law = FinitePrior(law.text, *law.atoms, counts=law.counts - (law.values == own))
     more = min(_ATTACKED, total - others) if own is None else 0
@@ -115,8 +115,23 @@ def bags_of_rows(problem: LabelProblem, samples: int) -> Iterator[RowDraws]:
     for start in range(0, samples, rows):
         drawn = law.draw_rows(rng, min(rows, samples - start), others + more)
         attacked = drawn[:, others:] if own is None else np.full((drawn.shape[0], 1), own)
-        rates = (total * mean - drawn[:, :others].sum(axis=1)) / (total - others)
+        left = (total * mean - drawn[:, :others].sum(axis=1)) / (total - others)
+        rates = left if own is None else np.full(drawn.shape[0], own)
         yield RowDraws(others=pmf(drawn[:, :others]), attacked=attacked, rates=np.clip(rates, 0.0, 1.0))
+
+
+def with_attacked(problem: LabelProblem, samples: int) -> Iterator[RowDraws]:
+    """Yield the bags of independent examples, in chunks, each with a few examples that are attacked in turn.
+
+    Args:
+        problem: The prior and the bag size.
+        samples: Number of bags.
+    """
+    law = problem.distribution
+    rng = np.random.default_rng(seed_of(f"{problem.prior} attacked", problem.bag_size))
+    for others in laws_of_others(problem.prior, problem.bag_size, samples):
+        attacked = law.draw(rng, (others.shape[0], _ATTACKED))
+        yield RowDraws(others=others, attacked=attacked, rates=np.full(others.shape[0], law.mean))
 
 
 def advantages_of_rows(problem: LabelProblem, some: RowDraws) -> tuple[Array, Array]:
@@ -127,6 +142,26 @@ def advantages_of_rows(problem: LabelProblem, some: RowDraws) -> tuple[Array, Ar
     ]
     low, high = (sum(ends) / len(each) for ends in zip(*each, strict=True))
     return np.asarray(low) * (1.0 - _ERROR), np.asarray(high) * (1.0 + _ERROR)
+
+
+def shares_of_rows(
+    others: Array, attacked: Array, mechanism: str, epsilon: float, threshold: float
+) -> tuple[Array, Array]:
+    """Return bounds of the share of attacked examples of each bag whose advantage exceeds a threshold.
+
+    Args:
+        others: Distributions of the sum of the other labels, shape (bags, bag_size).
+        attacked: Etas of several examples that are attacked in turn, shape (bags, examples).
+        mechanism: A mechanism with bags.
+        epsilon: Label differential privacy of its noise; infinity for `llp`.
+        threshold: Threshold of the advantage.
+    """
+    low, high = np.zeros(attacked.shape[0]), np.zeros(attacked.shape[0])
+    for etas in np.ascontiguousarray(attacked.T):
+        ends = one_by_one(others, etas, mechanism, epsilon)
+        low += (ends[0] > threshold) / attacked.shape[1]
+        high += (ends[1] > threshold) / attacked.shape[1]
+    return np.minimum(1.0, low), np.minimum(1.0, high)
 
 
 def seed_of(text: str, bag_size: int) -> int:

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import get_args
 
 from privcore.answer import Answer
-from privcore.labels.problems import LabelRatioInfinite, LabelRatioQuantile, LabelRatioTail
+from privcore.labels.problems import (
+    AtEta,
+    LabelRatioInfinite,
+    LabelRatioQuantile,
+    LabelRatioQuantileAt,
+    LabelRatioTail,
+    LabelRatioTailAt,
+)
 from privcore.labels.revealed import revealed_in_partition
 from privcore.labels.tails import AGGREGATED, at_most, closed_form, is_constant, uncovered
 from privcore.method import Cost, Direction, Method
@@ -69,7 +76,7 @@ def largest_log_failure(p: float, bag_size: int, log_ratio: float) -> float:
     return min(root * root, bag_size * variance / _BAG_FACTOR)
 
 
-Answered = LabelRatioTail | LabelRatioQuantile
+Answered = LabelRatioTail | LabelRatioTailAt | LabelRatioQuantile | LabelRatioQuantileAt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +99,8 @@ class LabelsLikelihood(Method[Answered]):
     def applies(self, problem: Answered) -> str | None:
         if not is_constant(problem.distribution):
             return "The theorem needs labels that are independent of the features: one eta for all examples."
+        if isinstance(problem, AtEta) and problem.eta != problem.distribution.mean:
+            return "The theorem needs an attacked example with the eta of all others."
         p = problem.distribution.mean
         if p in (0.0, 1.0):
             return "The theorem needs a probability of label 1 strictly between 0 and 1."

@@ -3,7 +3,13 @@
 from dataclasses import replace
 
 from privcore.distributions.notation import file_assumption
-from privcore.distributions.prior_notation import canonical_bag, canonical_classes, canonical_prior
+from privcore.distributions.prior_notation import (
+    canonical_bag,
+    canonical_classes,
+    canonical_histogram,
+    canonical_prior,
+    canonical_sums,
+)
 from privcore.parameter import Choice, Integer, Real, Text
 
 MECHANISM = Choice(
@@ -146,6 +152,33 @@ CLASSES = Text(
     canonical=canonical_classes,
     typical=("0.2,0.3,0.5", "0.1,0.1,0.8", "0.2,0.3,0.5;0.6,0.3,0.1"),
     meaning="Probabilities of the classes, for each example in a bag",
+)
+HISTOGRAM = Text(
+    name="histogram",
+    symbol="z",
+    grammar="{numbers of examples of the classes, such as 2,0,1}",
+    canonical=canonical_histogram,
+    typical=("1,0,0", "0,1,0", "1,1,0", "2,0,0"),
+    meaning="Released number of examples of each class; a released class of one example is a single 1",
+)
+FIRST_CLASS = Integer(
+    name="first_class",
+    symbol="a",
+    lower=1,
+    upper=10_000,
+    typical=(1, 2),
+    meaning="Class a of the ratio, counted from 1",
+)
+SECOND_CLASS = replace(
+    FIRST_CLASS, name="second_class", symbol="b", typical=(2, 3), meaning="Class b of the ratio"
+)
+SUMS = Text(
+    name="sums",
+    symbol="W",
+    grammar="{weights of the examples, one list for each released sum, such as 1,1,0;0,1,1}",
+    canonical=canonical_sums,
+    typical=("1,1,1", "1,1,0;0,1,1", "1,2,4", "0.5,-1,1"),
+    meaning="Weights of the labels in each released sum; sums overlap if an example has weights in several",
 )
 OUTPUTS = Integer(
     name="outputs",

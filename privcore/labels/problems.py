@@ -1,4 +1,7 @@
-"""Problems about a release of labels of examples drawn from a prior, and their monotonicity."""
+"""Problems about a release of labels of examples drawn from a prior, and their monotonicity.
+
+One file, since all share the mechanisms, the draw of the bags and the proofs of monotonicity.
+"""
 
 import math
 from collections.abc import Mapping
@@ -150,16 +153,11 @@ class LabelAdvantage(LabelProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelAdvantageAt(LabelProblem):
-    """Individual additive advantage: for examples with this eta, in bags with others drawn from the prior.
+class AtEta(LabelProblem):
+    """Base of the problems about examples with one eta, in bags with others drawn from the prior.
 
     In a partition, the example is a row of the file, and the others are rows except that one.
     """
-
-    name = "label-advantage-at"
-    asks = "advantage"
-    largest = 0.5
-    monotone = _MONOTONE
 
     eta: Annotated[float, label_params.ETA]
 
@@ -172,6 +170,34 @@ class LabelAdvantageAt(LabelProblem):
         if atoms is not None and self.eta not in atoms[0]:
             return f"Expected eta of a row of the file for draw=partition, got eta={self.eta:g} of no row."
         return super().contradiction()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelAdvantageAt(AtEta):
+    """Individual additive advantage: for examples with this eta, in bags with others drawn from the prior.
+
+    In a partition, the example is a row of the file, and the others are rows except that one.
+    """
+
+    name = "label-advantage-at"
+    asks = "advantage"
+    largest = 0.5
+    monotone = _MONOTONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelAdvantageShare(LabelProblem):
+    """Share of the examples whose additive advantage, given all features, exceeds a threshold."""
+
+    name = "label-advantage-share"
+    asks = "probability"
+    largest = 1.0
+    monotone = proved(
+        label_epsilon=grows(_LESS_NOISE + " This holds for all features x."),
+        threshold=falls("The events are nested."),
+    )
+
+    threshold: Annotated[float, label_params.ADVANTAGE_THRESHOLD]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,6 +247,20 @@ class LabelRatioQuantile(LabelProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LabelRatioTailAt(AtEta, LabelRatioTail):
+    """Probability that the multiplicative advantage exceeds a threshold, for examples with this eta."""
+
+    name = "label-ratio-tail-at"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelRatioQuantileAt(AtEta, LabelRatioQuantile):
+    """Quantile of the multiplicative advantage in nats, for examples with this eta."""
+
+    name = "label-ratio-quantile-at"
+
+
+@dataclass(frozen=True, kw_only=True)
 class LabelRatioInfinite(LabelProblem):
     """Probability that the release reveals the label, since it is impossible under the other label."""
 
@@ -244,5 +284,7 @@ class LabelAttackAccuracy(LabelProblem):
     monotone = _MONOTONE
 
 
+Thresholded = LabelAdvantageTail | LabelAdvantageShare
+"""Problems about the probability of an advantage above a threshold."""
 Featured = LabelAdvantage | LabelAdvantageAt
 """Problems about the advantage at one example with features."""

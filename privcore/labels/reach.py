@@ -8,13 +8,29 @@ import numpy as np
 import scipy
 
 from privcore.answer import Answer
-from privcore.labels.problems import LabelAdvantageTail, LabelProblem, LabelRatioQuantile, LabelRatioTail
+from privcore.labels.problems import (
+    LabelAdvantageShare,
+    LabelAdvantageTail,
+    LabelProblem,
+    LabelRatioQuantile,
+    LabelRatioQuantileAt,
+    LabelRatioTail,
+    LabelRatioTailAt,
+    Thresholded,
+)
 from privcore.labels.tails import closed_form
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import FEW_FUNCTIONS
 from privcore.papers import BUSA_FEKETE
 
-Answered = LabelAdvantageTail | LabelRatioTail | LabelRatioQuantile
+Answered = (
+    LabelAdvantageTail
+    | LabelAdvantageShare
+    | LabelRatioTail
+    | LabelRatioTailAt
+    | LabelRatioQuantile
+    | LabelRatioQuantileAt
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +50,7 @@ class LabelsReach(Method[Answered]):
 
     def applies(self, problem: Answered) -> str | None:
         match problem:
-            case LabelAdvantageTail():
+            case LabelAdvantageTail() | LabelAdvantageShare():
                 return None if beyond_reach(problem) else "The bound of the advantage is above the threshold."
             case LabelRatioTail():
                 reached = problem.log_ratio < largest_ratio(problem)
@@ -49,12 +65,12 @@ class LabelsReach(Method[Answered]):
     def answer(self, problem: Answered, seed: int) -> Answer:
         if isinstance(problem, LabelRatioQuantile):
             return Answer.at_most(largest_ratio(problem), detail="no ratio exceeds epsilon")
-        largest = "advantage" if isinstance(problem, LabelAdvantageTail) else "ratio"
+        largest = "advantage" if isinstance(problem, Thresholded) else "ratio"
         return Answer.at_most(0.0, detail=f"the mechanism allows no larger {largest}")
 
 
-def beyond_reach(problem: LabelAdvantageTail) -> bool:
-    """Return whether no mean advantage exceeds the threshold, for all features.
+def beyond_reach(problem: Thresholded) -> bool:
+    """Return whether no advantage, and so no mean advantage, exceeds the threshold, for all features.
 
     Example:
         >>> fields = {"mechanism": "rr", "prior": "uniform", "label_epsilon": 1.0}

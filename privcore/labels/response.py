@@ -13,12 +13,16 @@ from privcore.labels.problems import (
     SINGLE,
     LabelAdvantage,
     LabelAdvantageAt,
+    LabelAdvantageShare,
     LabelAdvantageTail,
     LabelAttackAccuracy,
     LabelProblem,
     LabelRatioInfinite,
     LabelRatioQuantile,
+    LabelRatioQuantileAt,
     LabelRatioTail,
+    LabelRatioTailAt,
+    Thresholded,
 )
 from privcore.labels.reach import beyond_reach
 from privcore.labels.rows import overturned_ends
@@ -61,8 +65,11 @@ Answered = (
     LabelAdvantage
     | LabelAdvantageAt
     | LabelAdvantageTail
+    | LabelAdvantageShare
     | LabelRatioTail
+    | LabelRatioTailAt
     | LabelRatioQuantile
+    | LabelRatioQuantileAt
     | LabelRatioInfinite
     | LabelAttackAccuracy
 )
@@ -112,10 +119,11 @@ class LabelsResponse(Method[Answered]):
                 exceeds = float(not silent and epsilon > problem.log_ratio)
                 return exceeds, exceeds
         useless = changes_nothing(problem)  # rounding would leave an upper end of about 1e-260
-        if isinstance(problem, LabelAdvantageTail):
+        if isinstance(problem, Thresholded):
             if useless or beyond_reach(problem):
                 return 0.0, 0.0
-            return several(_tail(problem.distribution, epsilon, problem.threshold), problem.bags)
+            bags = problem.bags if isinstance(problem, LabelAdvantageTail) else 1
+            return several(_tail(problem.distribution, epsilon, problem.threshold), bags)
         law = problem.attacked
         ends = (0.0, 0.0) if useless else response_advantage(law, epsilon)
         return accuracy(law, ends) if isinstance(problem, LabelAttackAccuracy) else ends

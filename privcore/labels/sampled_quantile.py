@@ -53,7 +53,7 @@ def sampled_quantile(
         Waudby-Smith and Ramdas (2024), Journal of the Royal Statistical Society B 86, Theorem 3, with one
         stake; the inversion is ours.
     """
-    mechanism, epsilon, slack = problem.mechanism, problem.label_epsilon, problem.distribution.moment_error
+    mechanism, epsilon, slack = problem.mechanism, problem.label_epsilon, problem.attacked.moment_error
     level, allowed = problem.level, math.nextafter(1.0 - problem.level, 1.0)
     needed = -math.log(0.5 * (1.0 - confidence)) * (1.0 + BETTED_WEALTH) + BETTED_WEALTH
     shown = 0 if discrete(mechanism) else 1

@@ -17,17 +17,22 @@ from privcore.labels.draws import (
     advantages_of_rows,
     bags_of_rows,
     laws_of_others,
+    shares_of_rows,
+    with_attacked,
 )
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
     SINGLE,
     LabelAdvantage,
     LabelAdvantageAt,
+    LabelAdvantageShare,
     LabelAdvantageTail,
     LabelAttackAccuracy,
     LabelProblem,
     LabelRatioQuantile,
+    LabelRatioQuantileAt,
     LabelRatioTail,
+    LabelRatioTailAt,
 )
 from privcore.labels.ratio import row_tail_ends
 from privcore.labels.reach import largest_advantage
@@ -42,6 +47,8 @@ from privcore.numerics.betting import BETTING, betting_lower, betting_upper, wid
 from privcore.papers import BUSA_FEKETE
 from privcore.point import Point
 
+_OfEvent = LabelAdvantageTail | LabelAdvantageShare | LabelRatioTail
+"""Problems whose truth is the probability of an event."""
 _TRIED = 64
 """Bags for choosing the quadrature over Laplace noise."""
 
@@ -50,8 +57,11 @@ Answered = (
     LabelAdvantage
     | LabelAdvantageAt
     | LabelAdvantageTail
+    | LabelAdvantageShare
     | LabelRatioTail
+    | LabelRatioTailAt
     | LabelRatioQuantile
+    | LabelRatioQuantileAt
     | LabelAttackAccuracy
 )
 
@@ -109,7 +119,7 @@ class LabelsSampling(Method[Answered]):
         samples = drawn.samples
         value = float(samples.mean())
         spread = float(samples.std()) / math.sqrt(samples.size - 1.0)
-        if not isinstance(problem, LabelAdvantageTail | LabelRatioTail):
+        if not isinstance(problem, _OfEvent):
             low, high = low * max(0.0, 1.0 - drawn.error), high * (1.0 + drawn.error)
         value = min(max(value, low), high)
         detail = f"{samples.size} bags, standard error {spread:.2g}"
@@ -133,7 +143,7 @@ class LabelsSampling(Method[Answered]):
             return float(drawn.lower.min()), float(drawn.upper.max())  # all bags are equal
         if drawn.largest <= 0.0:
             return 0.0, drawn.unusual
-        if isinstance(problem, LabelAdvantageTail | LabelRatioTail):
+        if isinstance(problem, _OfEvent):
             return betting_lower(drawn.lower, error), betting_upper(drawn.upper, error)
 
         if problem.is_partition:  # the parts of a bag are not independent
@@ -175,8 +185,17 @@ class LabelsSampling(Method[Answered]):
                 means = advantages_of_bags(problem, self.samples, seed)
                 low, high = ((each > problem.threshold).astype(float) for each in means)
                 return BagDraws(lower=low, upper=high)
+            case LabelAdvantageShare():
+                asked_of = problem.mechanism, problem.label_epsilon, problem.threshold
+                drawn = bags_of_rows if problem.is_partition else with_attacked
+                shares = [
+                    shares_of_rows(some.others, some.attacked, *asked_of)
+                    for some in drawn(problem, self.samples)
+                ]
+                low, high = (np.concatenate(each) for each in zip(*shares, strict=True))
+                return BagDraws(lower=low, upper=high)
             case LabelRatioTail():
-                slack, asked = problem.distribution.moment_error, (problem.mechanism, problem.label_epsilon)
+                slack, asked = problem.attacked.moment_error, (problem.mechanism, problem.label_epsilon)
                 tails = [
                     row_tail_ends(others, *asked, rates, slack, problem.log_ratio)
                     for others, rates in self._laws(problem)
@@ -221,7 +240,7 @@ class LabelsSampling(Method[Answered]):
                 yield some.others, some.rates
         else:
             for laws in laws_of_others(problem.prior, problem.bag_size, self.samples):
-                yield laws, np.full(laws.shape[0], problem.distribution.mean)
+                yield laws, np.full(laws.shape[0], problem.attacked.mean)
 
     def _quantile(self, problem: LabelRatioQuantile) -> Answer:
         """Return the quantile in the bags, between ends that are tested on the bags after the first ones."""

@@ -9,14 +9,27 @@ import numpy as np
 from privcore.answer import Answer
 from privcore.labels.bag_problems import BagAdvantage, MemberAdvantage
 from privcore.labels.poisson_binomial import Array
-from privcore.labels.problems import LabelAdvantage, LabelAdvantageAt, LabelAdvantageTail, LabelProblem
+from privcore.labels.problems import (
+    LabelAdvantage,
+    LabelAdvantageAt,
+    LabelAdvantageShare,
+    LabelAdvantageTail,
+    LabelProblem,
+)
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
 
 _MARGIN = 1e-11
 """Relative distance from the edge, beyond all errors of the values of a prior."""
 
-Answered = LabelAdvantage | LabelAdvantageAt | LabelAdvantageTail | BagAdvantage | MemberAdvantage
+Answered = (
+    LabelAdvantage
+    | LabelAdvantageAt
+    | LabelAdvantageTail
+    | LabelAdvantageShare
+    | BagAdvantage
+    | MemberAdvantage
+)
 
 
 @dataclass(frozen=True, kw_only=True)

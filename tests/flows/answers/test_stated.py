@@ -31,7 +31,10 @@ def test_a_question_without_a_field_that_it_must_state_is_refused(kind: str, nam
     problem_class, draw, refused = find_problem(kind), random.Random(kind), 0
     for _ in range(30):
         fields = draw_problem(problem_class, draw).as_fields()
-        problem_class.asked(fields)
+        try:
+            problem_class.asked(fields)
+        except DomainError:  # a release that is impossible for this bag
+            continue
         less = {key: value for key, value in fields.items() if key != name}
         try:
             problem_class.asked(less)

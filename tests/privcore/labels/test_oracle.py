@@ -18,8 +18,6 @@ import pytest
 
 from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.distributions.prior_notation import prior
-from privcore.labels.bag import log_ratio
-from privcore.labels.bag_problems import BagPosterior
 from privcore.labels.poisson_binomial import leave_one_out, pmf
 
 DATA = Path(__file__).parents[1] / "data" / "labels.csv"
@@ -132,18 +130,12 @@ def posterior(row: Row) -> Answer:
 
 
 def ratio(row: Row) -> Answer:
-    problem = find_problem("label-posterior").from_fields(
-        {
-            "mechanism": MECHANISMS[row["mechanism"]],
-            "label_epsilon": float(row["eps"]) if row["eps"] else math.inf,
-            "bag": ",".join(map(repr, etas_of(row))),
-            "released": released(row),
-            "member": member(row),
-        }
-    )
-    assert isinstance(problem, BagPosterior)
-    value = log_ratio(problem)
-    return Answer(lower=value - 1e-12, upper=value + 1e-12)
+    """Return the signed ratio: positive if the posterior is above the prior."""
+    fields = {"released": released(row), "member": member(row)}
+    size, after = on_bag("label-release-ratio", row, **fields), on_bag("label-posterior", row, **fields)
+    if after.lower >= etas_of(row)[member(row) - 1]:
+        return size
+    return Answer(lower=-size.upper, upper=-size.lower)
 
 
 @cache
