@@ -113,8 +113,8 @@ def _weights(problem: SumsAdvantage) -> list[Vector]:
 
 def _number_of_sums(weights: Sequence[Vector]) -> int:
     """Return a bound of the number of different vectors of sums."""
-    spans = (1 + sum(map(abs, column)) for column in zip(*weights, strict=True))
-    return min(1 << len(weights), math.prod(spans))
+    spans: list[int] = [1 + sum(map(abs, column)) for column in zip(*weights, strict=True)]
+    return min(1 << len(weights), math.prod(spans, start=1))
 
 
 def _odds(problem: ClassRatio) -> tuple[float, float]:
