@@ -228,11 +228,12 @@ def _harmless(cell: object) -> object:
 
 def show(
     names: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Sequence[Sequence[object]],
     *,
     title: str = "",
     heading: str = "",
     below: str = "",
+    continued: bool = False,
 ) -> None:
     """Print a table to standard output: fitted to the width of a terminal, a line for each row elsewhere.
 
@@ -245,13 +246,15 @@ def show(
         title: Text above the table.
         heading: Column that a narrow terminal shows above the rows with the same value.
         below: Column that a narrow terminal shows below each row.
+        continued: Whether the rows follow those of the last call; only a terminal prints the names again.
     """
     # Those of a query, and cells with texts of a store, may have characters that move the cursor.
-    names, rows = list(map(exactly, names)), [list(map(exactly, row)) for row in rows]
+    names, cells = list(map(exactly, names)), [list(map(exactly, row)) for row in rows]
     if (width := width_of(sys.stdout)) is None:
-        text = as_text(names, rows, title)
+        text = as_text(names, cells, title)
+        text = text.partition("\n")[2] if continued else text
     else:
-        table = fitted(names, rows, _numeric(names, rows), width, heading=heading, below=below)
+        table = fitted(names, cells, _numeric(names, cells), width, heading=heading, below=below)
         text = "\n".join([title, *table] if title else table)
     say(text, flush=True)
 

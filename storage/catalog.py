@@ -6,7 +6,7 @@ One file, since it is the class Store and little else.
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -25,7 +25,7 @@ from storage.located import located
 from storage.lookup import Found, lookup
 from storage.manifest import Manifest, manifests
 from storage.parts import parts, problem_of
-from storage.query import run_query
+from storage.query import pieces, run_query
 from storage.replacements import steadily
 from storage.statuses import statuses
 from storage.verify import Verification, verify
@@ -186,6 +186,43 @@ class Store(Framed):
 
         return self._read(read)
 
+    def stream(
+        self,
+        query: str,
+        use: Callable[[Iterator[pa.Table]], T],
+        *,
+        limit_seconds: float = 60.0,
+        functions: Sequence[SqlFunction] = (),
+    ) -> T:
+        """Return the value of a function of the result of one SELECT, which it gets in pieces; see `sql`.
+
+        Memory is limited for any number of rows, if the function keeps none.
+
+        Args:
+            query: As for `sql`.
+            use: The function; its argument has at least one piece, also if there is no row.
+            limit_seconds: Limit in seconds of the time of the query and the processor time of the function.
+            functions: As for `sql`.
+
+        Raises:
+            QueryError: The query is not one valid SELECT.
+            LimitError: The query took too long, or needed too much memory.
+            StoreError: A part is missing, damaged or foreign; the sentence names it.
+        """
+        begun = False
+
+        def read(cursor: duckdb.DuckDBPyConnection) -> T:
+            with registered(cursor, functions), closing(pieces(cursor, query, limit_seconds)) as found:
+                return use(noted(found))
+
+        def noted(found: Iterator[pa.Table]) -> Iterator[pa.Table]:
+            nonlocal begun
+            for piece in found:
+                begun = True
+                yield piece
+
+        return self._read(read, may_repeat=lambda: not begun)
+
     def lookup(self, problem: Problem) -> Found | None:
         """Return the bracket of a problem from stored brackets and proved monotonicity, or None.
 
@@ -197,7 +234,9 @@ class Store(Framed):
         """
         return self._read(lambda cursor: lookup(cursor, problem))
 
-    def _read(self, read: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+    def _read(
+        self, read: Callable[[duckdb.DuckDBPyConnection], T], may_repeat: Callable[[], bool] = lambda: True
+    ) -> T:
         """Return a value read from the snapshot, from a new one if DuckDB finds this one damaged."""
         try:
             with self._cursor() as cursor:
@@ -205,9 +244,11 @@ class Store(Framed):
         except (duckdb.Error, QueryError) as error:
             if snapshot.DAMAGE not in str(error):
                 raise
-        digest = self._digest
-        self.close()
-        snapshot.discard(self.place, digest)
+            digest = self._digest
+            self.close()
+            snapshot.discard(self.place, digest)
+            if not may_repeat():
+                raise
         with self._cursor() as cursor:
             return read(cursor)
 

@@ -26,6 +26,8 @@ If the store is in a bucket, each step changes the bucket, then the folder that 
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from storage.errors import StoreError, reason
@@ -73,11 +75,25 @@ def write_atomically(path: Path, content: bytes) -> None:
     Raises:
         StoreError: The disk refused; no partial file remains.
     """
+    with replacing(path) as temporary:
+        write(temporary, content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield the path of a new file that gets the name of another file when the block ends without an error.
+
+    Args:
+        path: The other file; missing folders are created.
+
+    Raises:
+        StoreError: The disk refused; no partial file remains.
+    """
     temporary = path.parent / f".{path.name[:80]}.{secrets.token_hex(8)}.tmp"
     try:
         make_folder(path.parent)
         try:
-            write(temporary, content)
+            yield temporary
             rename(temporary, path)
         except BaseException:
             unlink(temporary)

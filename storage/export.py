@@ -1,7 +1,8 @@
 """Exports of a store: tables as Parquet or Python objects, and `store.sql` with views for plain DuckDB."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,6 +30,9 @@ from storage.views import (
 
 NAME = "store.sql"
 
+GROUP_BYTES = 32_000_000
+"""Bytes in memory of a row group of an exported file."""
+
 _HEAD = """\
 -- The views and macros of this store for DuckDB 2 or later, without privsweep. Start DuckDB in this folder:
 --     .read store.sql
@@ -49,22 +53,30 @@ _MICROSECONDS = {
 _PHYSICAL = {"double": "DOUBLE", "bigint": "INT64", "timestamptz": "INT64", "boolean": "BOOLEAN"}
 
 
-def parquet_bytes(table: pa.Table) -> bytes:
-    """Return a table as a Parquet file, with its types.
+def write_parquet(pieces: Iterable[pa.Table], file: BinaryIO) -> None:
+    """Write the pieces of a table as a Parquet file, with its types; a row group holds some tens of MB.
 
     Raises:
         QueryError: Two columns have the same name, or a column has a type that Parquet lacks.
     """
-    sink = pa.BufferOutputStream()
-    if len(set(table.column_names)) < len(table.column_names):
-        raise QueryError(f"Expected columns with different names, got {', '.join(table.column_names)}.")
+    rest = iter(pieces)
+    first = next(rest)
+    if len(set(first.column_names)) < len(first.column_names):
+        raise QueryError(f"Expected columns with different names, got {', '.join(first.column_names)}.")
     try:
-        pq.write_table(table, sink, compression="zstd")
+        with pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
+            held = [first]
+            for piece in rest:
+                held.append(piece)
+                if sum(each.nbytes for each in held) > GROUP_BYTES:
+                    writer.write_table(pa.concat_tables(held))
+                    held = []
+            if held:
+                writer.write_table(pa.concat_tables(held))
     except pa.ArrowException as error:
         raise QueryError(
             f"Parquet cannot hold this table: {str(error).splitlines()[0].rstrip('.')}."
         ) from error
-    return bytes(sink.getvalue())
 
 
 def in_microseconds(column: pa.Array) -> pa.Array:

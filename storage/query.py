@@ -2,7 +2,11 @@
 
 import re
 import threading
+import time
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -11,12 +15,43 @@ from privcore.errors import LimitError
 from storage.errors import QueryError
 
 LIMIT_BYTES = 2_000_000_000
+ROWS = 10_000
+"""Least number of rows in a piece of a result; Python objects for twice as many fit into memory."""
 _AROUND = re.compile(r"^Invalid Input Error: Python exception occurred while executing the UDF: \w+: ")
 _READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
 def run_query(cursor: duckdb.DuckDBPyConnection, query: str, limit_seconds: float) -> pa.Table:
-    """Return the result of one SELECT.
+    """Return the result of one SELECT, whose bytes DuckDB's memory limit does not include.
+
+    Args:
+        cursor: As for `pieces`.
+        query: The SQL.
+        limit_seconds: Time limit in seconds; infinity means no limit.
+
+    Raises:
+        QueryError: The query is not one valid SELECT, or the limit is negative or NaN.
+        LimitError: The query took too long, needed too much memory, or returned too many bytes.
+    """
+    found, size = [], 0
+    with closing(pieces(cursor, query, limit_seconds)) as results:
+        for piece in results:
+            size += piece.nbytes
+            if size > LIMIT_BYTES:
+                raise LimitError(
+                    f"The result exceeds {LIMIT_BYTES / 1e9:g} GB; select fewer rows or columns."
+                )
+            found.append(piece)
+    return pa.concat_tables(found)
+
+
+def pieces(
+    cursor: duckdb.DuckDBPyConnection, query: str, limit_seconds: float
+) -> Generator[pa.Table, None, None]:
+    """Yield the result of one SELECT while DuckDB computes it; there is a piece also without rows.
+
+    The limit counts the time of DuckDB and the processor time of the caller between two pieces. It does not
+    count the time in which a pager or another reader of a pipe makes the caller wait.
 
     Args:
         cursor: A cursor on a snapshot that nothing else uses, since the time limit interrupts it.
@@ -25,24 +60,42 @@ def run_query(cursor: duckdb.DuckDBPyConnection, query: str, limit_seconds: floa
 
     Raises:
         QueryError: The query is not one valid SELECT, or the limit is negative or NaN.
-        LimitError: The query took too long, needed too much memory, or returned too many bytes.
+        LimitError: The query took too long, or needed too much memory.
     """
     if not limit_seconds >= 0:
         raise QueryError(f"Expected a limit of at least 0 seconds, got {limit_seconds:g}.")
     _refuse_all_but_select(cursor, query)
+    left = limit_seconds
     # In a separate thread, because DuckDB would delay Ctrl-C until the end of the query.
     with ThreadPoolExecutor(max_workers=1) as thread:
-        running = thread.submit(_fetch, cursor, query)
-        try:
-            wait([running], timeout=min(limit_seconds, threading.TIMEOUT_MAX))
-        finally:
-            in_time = _stop(cursor, running)
-    if not in_time:
-        raise LimitError(f"The query took longer than {limit_seconds:g} s.")
-    return running.result()
+
+        def in_time(step: Callable[[], Any]) -> Any:
+            nonlocal left
+            start, running = time.monotonic(), thread.submit(_explained, step)
+            try:
+                wait([running], timeout=min(max(left, 0.0), threading.TIMEOUT_MAX))
+            finally:
+                done = _stop(cursor, running)
+            left -= time.monotonic() - start
+            if not done:
+                raise LimitError(f"The query took longer than {limit_seconds:g} s.")
+            return running.result()
+
+        reader = in_time(lambda: cursor.sql(query).to_arrow_reader(ROWS))
+        held: list[pa.RecordBatch] = []
+        begun = False
+        while (batch := in_time(lambda: next(reader, None))) is not None:
+            held.append(batch)
+            if sum(each.num_rows for each in held) >= ROWS:
+                used = time.thread_time()
+                yield pa.Table.from_batches(held)
+                left -= time.thread_time() - used
+                held, begun = [], True
+        if held or not begun:
+            yield pa.Table.from_batches(held, schema=reader.schema)
 
 
-def _stop(cursor: duckdb.DuckDBPyConnection, running: Future[pa.Table]) -> bool:
+def _stop(cursor: duckdb.DuckDBPyConnection, running: Future[Any]) -> bool:
     """Return whether the query ended in time; if not, interrupt it until it ends."""
     in_time = running.done()
     while not running.done():
@@ -67,23 +120,14 @@ def _refuse_all_but_select(cursor: duckdb.DuckDBPyConnection, query: str) -> Non
         raise QueryError(f"Expected one SELECT, got {statements[0].type.name}.")
 
 
-def _fetch(cursor: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
-    """Return the whole result; its bytes are counted, since DuckDB's memory limit does not include them."""
-    batches, size = [], 0
+def _explained(step: Callable[[], Any]) -> Any:
+    """Return the value of a step of DuckDB; its errors, also in the middle of a result, are sentences."""
     try:
-        reader = cursor.sql(query).to_arrow_reader(100_000)
-        for batch in reader:
-            size += batch.nbytes
-            if size > LIMIT_BYTES:
-                raise LimitError(
-                    f"The result exceeds {LIMIT_BYTES / 1e9:g} GB; select fewer rows or columns."
-                )
-            batches.append(batch)
-    except (duckdb.Error, pa.ArrowException, OSError) as error:  # at the start or in the middle of a result
+        return step()
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
         if "Out of Memory" in str(error):
             raise LimitError(f"The query needs too much memory: {_sentence(error)}") from error
         raise QueryError(_sentence(error)) from error
-    return pa.Table.from_batches(batches, schema=reader.schema)
 
 
 def _sentence(error: Exception) -> str:

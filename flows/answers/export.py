@@ -2,15 +2,16 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from flows.printing import DIGITS_OF_BOUNDS, as_csv, as_json, exactly, rounded_down, rounded_up
 from privcore import DomainError
 from privcore.errors import unknown
-from storage.export import in_microseconds, parquet_bytes
+from storage.export import in_microseconds, write_parquet
 from storage.located import outside_stores
 
 Rows = Sequence[Sequence[Any]]
@@ -58,11 +59,6 @@ def no_nan(cell: Any) -> Any:
     return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
-def json_text(names: Sequence[str], rows: Rows) -> str:
-    """Return a list of objects in strict JSON: NaN is null, infinity the string "inf"."""
-    return as_json([dict(zip(distinct(names), map(no_nan, row), strict=True)) for row in rows]) + "\n"
-
-
 def markdown(names: Sequence[str], rows: Rows) -> str:
     r"""Return a table in Markdown; no cell can end its column, start a link or pass for HTML.
 
@@ -72,10 +68,7 @@ def markdown(names: Sequence[str], rows: Rows) -> str:
         |---:|---:|---|
         | 1.5 | 0.8848 | a\|b |
     """
-    marks = ["---:" if numeric else "---" for numeric in _numeric(len(names), rows)]
-    lines = _for_readers(names, rows)
-    text = ["| " + " | ".join(_MARKDOWN.sub(r"\\\1", cell) for cell in line) + " |" for line in lines]
-    return "\n".join([text[0], f"|{'|'.join(marks)}|", *text[1:]]) + "\n"
+    return "".join(_markdown(names, iter([rows])))
 
 
 def tex(names: Sequence[str], rows: Rows) -> str:
@@ -91,30 +84,48 @@ def tex(names: Sequence[str], rows: Rows) -> str:
         \bottomrule
         \end{tabular}
     """
-    marks = "".join("r" if numeric else "l" for numeric in _numeric(len(names), rows))
-    lines = [" & ".join(map(_in_tex, line)) + r" \\" for line in _for_readers(names, rows)]
-    head = [rf"\begin{{tabular}}{{{marks}}}", r"\toprule", lines[0], r"\midrule"]
-    return "\n".join([*head, *lines[1:], r"\bottomrule", r"\end{tabular}"]) + "\n"
+    return "".join(_tex(names, iter([rows])))
 
 
-def _for_readers(names: Sequence[str], rows: Rows) -> list[list[str]]:
-    """Return names and cells as text: ends rounded outwards to four digits, everything else without loss.
+def _markdown(names: Sequence[str], pieces: Iterator[Rows]) -> Iterator[str]:
+    for k, rows in enumerate(pieces):
+        if k == 0:
+            marks = ["---:" if numeric else "---" for numeric in _numeric(len(names), rows)]
+            yield _markdown_line(map(exactly, names)) + f"|{'|'.join(marks)}|\n"
+        yield "".join(map(_markdown_line, _for_readers(names, rows)))
+
+
+def _markdown_line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(_MARKDOWN.sub(r"\\\1", cell) for cell in cells) + " |\n"
+
+
+def _tex(names: Sequence[str], pieces: Iterator[Rows]) -> Iterator[str]:
+    for k, rows in enumerate(pieces):
+        if k == 0:
+            marks = "".join("r" if numeric else "l" for numeric in _numeric(len(names), rows))
+            head = _tex_line(map(exactly, names))
+            yield f"\\begin{{tabular}}{{{marks}}}\n\\toprule\n{head}\\midrule\n"
+        yield "".join(map(_tex_line, _for_readers(names, rows)))
+    yield "\\bottomrule\n\\end{tabular}\n"
+
+
+def _tex_line(cells: Iterable[str]) -> str:
+    return " & ".join(map(_in_tex, cells)) + " \\\\\n"
+
+
+def _for_readers(names: Sequence[str], rows: Rows) -> Iterator[list[str]]:
+    """Yield cells as text: ends rounded outwards to four digits, everything else without loss.
 
     The ends are the floats in columns such as `lower`, `epsilon_upper` or `upper_0`.
     """
     rounding = [next((to for word, to in _ENDS.items() if word in name.split("_")), None) for name in names]
-    return [
-        list(map(exactly, names)),
-        *(
-            [
-                to(cell, DIGITS_OF_BOUNDS)
-                if to and isinstance(cell, float) and not math.isnan(cell)
-                else exactly(cell)
-                for cell, to in zip(row, rounding, strict=True)
-            ]
-            for row in rows
-        ),
-    ]
+    for row in rows:
+        yield [
+            to(cell, DIGITS_OF_BOUNDS)
+            if to and isinstance(cell, float) and not math.isnan(cell)
+            else exactly(cell)
+            for cell, to in zip(row, rounding, strict=True)
+        ]
 
 
 def _in_tex(text: str) -> str:
@@ -154,34 +165,43 @@ def _number(cell: Decimal) -> int | float | Decimal:
     return float(cell) if Decimal(repr(float(cell))) == cell else cell
 
 
-def _in_pieces(table: Any) -> Iterator[Rows]:
-    """Yield all rows, some at a time: as Python objects, a large table would not fit into memory."""
-    return map(rows_of, table.to_batches(max_chunksize=10_000))
+def _csv(names: Sequence[str], pieces: Iterator[Rows]) -> Iterator[str]:
+    yield (head := as_csv(names, []))
+    for rows in pieces:
+        yield as_csv(names, rows).removeprefix(head)
 
 
-def _csv(table: Any) -> bytes:
-    head = as_csv(table.column_names, [])
-    pieces = (as_csv(table.column_names, rows).removeprefix(head) for rows in _in_pieces(table))
-    return b"".join([head.encode(), *(piece.encode() for piece in pieces)])
+def _json(names: Sequence[str], pieces: Iterator[Rows]) -> Iterator[str]:
+    """Yield a list of objects in strict JSON: NaN is null, infinity the string "inf"."""
+    keys, start = distinct(names), "["
+    for rows in filter(None, pieces):
+        yield start + as_json([dict(zip(keys, map(no_nan, row), strict=True)) for row in rows])[1:-1]
+        start = ", "
+    yield "[]\n" if start == "[" else "]\n"
 
 
-def _json(table: Any) -> bytes:
-    pieces = (json_text(table.column_names, rows)[1:-2].encode() for rows in _in_pieces(table) if rows)
-    return b"[" + b", ".join(pieces) + b"]\n"
+Write = Callable[[Iterator[Any], BinaryIO], None]
 
 
-def _as_text(write: Callable[[Sequence[str], Rows], str]) -> Callable[[Any], bytes]:
-    return lambda table: write(table.column_names, rows_of(table)).encode()
+def _as_text(texts: Callable[[Sequence[str], Iterator[Rows]], Iterator[str]]) -> Write:
+    """Return the function that writes a table as the texts of its names and of pieces of its rows."""
+
+    def write(pieces: Iterator[Any], file: BinaryIO) -> None:
+        first = next(pieces)
+        for text in texts(first.column_names, map(rows_of, chain([first], pieces))):
+            file.write(text.encode())
+
+    return write
 
 
-FORMATS: Mapping[str, Callable[[Any], bytes]] = {
-    "csv": _csv,
-    "parquet": parquet_bytes,
-    "json": _json,
-    "md": _as_text(markdown),
-    "tex": _as_text(tex),
+FORMATS: Mapping[str, Write] = {
+    "csv": _as_text(_csv),
+    "parquet": write_parquet,
+    "json": _as_text(_json),
+    "md": _as_text(_markdown),
+    "tex": _as_text(_tex),
 }
-"""Functions that turn a table from a store into the content of a file, by format."""
+"""Functions that write the pieces of a table from a store into a file, by format."""
 
 
 def chosen_format(name: str | None, out: Path | None) -> str:

@@ -249,8 +249,10 @@ def run(arguments: Sequence[str]) -> int:
             args=list(arguments), prog_name="privsweep", standalone_mode=False
         )
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of the pipe, such as head, has closed it.
+    except (BrokenPipeError, SystemExit) as ended:
+        # The reader of the pipe, such as head, has closed it; Typer would exit with code 1.
+        if not isinstance(ended.__context__ if isinstance(ended, SystemExit) else ended, BrokenPipeError):
+            raise
         sys.stdout = None
         return 0
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  a bug is raised again below

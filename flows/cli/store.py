@@ -1,14 +1,15 @@
 """Commands that query a store: sql and export."""
 
 import contextlib
+import itertools
 import os
 import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
@@ -22,7 +23,7 @@ from flows.cli.options import (
     reading,
     reading_or_shipped,
 )
-from flows.printing import exactly, note, show
+from flows.printing import note, show
 from privcore import DomainError, ExitCode
 
 LimitSeconds = Annotated[
@@ -33,7 +34,7 @@ GRACE_SECONDS = 3.0
 """Seconds in which an interrupted query must end."""
 
 MOST_BYTES = 5_000_000_000
-"""Largest growth of memory during a query: DuckDB's own limit, the result, and the process around them."""
+"""Largest growth of memory during a step of a query: DuckDB's own limit, and the process around it."""
 
 
 def sql(
@@ -55,11 +56,16 @@ def sql(
 
     if json and csv:
         raise DomainError("Expected --json or --csv, got both.")
-    table = _queried(store, query, limit_seconds, allow_degraded, keep)
-    if json or csv:
-        print(FORMATS["json" if json else "csv"](table).decode(), end="")  # noqa: T201  data
-    else:
-        show(table.column_names, [list(map(exactly, row)) for row in rows_of(table)])
+
+    def use(pieces: Iterator[Any]) -> None:
+        if json or csv:
+            with _output(None) as file:
+                FORMATS["json" if json else "csv"](pieces, file)
+        else:
+            for k, piece in enumerate(pieces):
+                show(piece.column_names, rows_of(piece), continued=k > 0)
+
+    _queried(store, query, use, limit_seconds, allow_degraded, keep)
 
 
 def export(
@@ -89,7 +95,6 @@ def export(
     else, and the other formats, keep all digits.
     """
     from flows.answers.export import FORMATS, chosen_format, target_of
-    from storage.disk import write_atomically
     from storage.export import store_sql as statements
 
     if (query is None) != store_sql:
@@ -98,19 +103,45 @@ def export(
     if query is None:
         with reading(store, allow_degraded=allow_degraded, missing_ok=False) as opened:
             content = statements(opened.place).encode()
-    else:
-        name = chosen_format(format, out)
-        if name == "parquet" and out is None:
-            raise DomainError("Expected --out FILE for the format parquet.")
-        content = FORMATS[name](_queried(store, query, limit_seconds, allow_degraded))
+        with _output(target) as file:
+            file.write(content)
+        return
+    name = chosen_format(format, out)
+    if name == "parquet" and out is None:
+        raise DomainError("Expected --out FILE for the format parquet.")
+
+    def use(pieces: Iterator[Any]) -> None:
+        with _output(target) as file:
+            FORMATS[name](pieces, file)
+
+    _queried(store, query, use, limit_seconds, allow_degraded)
+
+
+@contextlib.contextmanager
+def _output(target: Path | None) -> Iterator[BinaryIO]:
+    """Yield a new file, which replaces the target if the block ends without an error; or standard output."""
+    from storage.disk import replacing
+
     if target is None:
-        print(content.decode(), end="")  # noqa: T201  data
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
     else:
-        write_atomically(target, content)
+        with replacing(target) as temporary, temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
 
 
-def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool, keep: bool = False) -> Any:
-    """Return the result of a query as a table."""
+def _queried(
+    store: Path,
+    query: str,
+    use: Callable[[Iterator[Any]], None],
+    limit_seconds: float,
+    allow_degraded: bool,
+    keep: bool = False,
+) -> None:
+    """Pass the result of a query to a function, as a table in pieces."""
     from flows.answers.sql_functions import CertifiedEpsilon
     from flows.answers.tightened import keep as kept
     from flows.answers.unlisted import assumed_in, imported_in
@@ -118,18 +149,30 @@ def _queried(store: Path, query: str, limit_seconds: float, allow_degraded: bool
     with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         opened.sql("select 1")  # builds the views if necessary, outside of the time limit
         certified = CertifiedEpsilon(opened, limit_seconds)
-        with _ended(limit_seconds):
-            found = opened.sql(query, limit_seconds=limit_seconds, functions=[certified.function])
-        notes = assumed_in(query, opened), imported_in(query, opened), certified.note
-        note(*filter(None, notes))
+
+        def watched(pieces: Iterator[Any]) -> Iterator[Any]:
+            while True:
+                with _ended(limit_seconds):
+                    piece = next(pieces, None)
+                if piece is None:
+                    return
+                yield piece
+
+        def read(pieces: Iterator[Any]) -> None:
+            rest = watched(pieces)
+            first = next(rest)  # an error of the query comes before any note and any new file
+            note(*filter(None, (assumed_in(query, opened), imported_in(query, opened))))
+            use(itertools.chain([first], rest))
+
+        opened.stream(query, read, limit_seconds=limit_seconds, functions=[certified.function])
+        note(*filter(None, [certified.note]))
         if keep:
             kept(opened, certified.answers.values())
-        return found
 
 
 @contextlib.contextmanager
 def _ended(limit_seconds: float) -> Iterator[None]:
-    """Exit with code 4 if a query exceeds its limits and cannot be interrupted.
+    """Exit with code 4 if a step of a query exceeds its limits and cannot be interrupted.
 
     DuckDB checks neither time nor memory during a single call of a function, such as `range(1000000000)`,
     and a thread cannot be killed.
