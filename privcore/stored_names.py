@@ -222,7 +222,7 @@ VERSIONS = {
     "allocation.decomposition": 2,
     "allocation.montecarlo": 3,
     "allocation.recursive": 2,
-    "allocation.renyi": 2,
+    "allocation.renyi": 3,
     "allocation.truncated": 2,
     "auditing.approximate": 3,
     "auditing.attaining": 2,
@@ -271,6 +271,7 @@ VERSIONS = {
 
 USED_SINCE = {
     "allocation.certified": 4,
+    "allocation.renyi": 2,
     "batches.certified": 1,
     "bins.certified": 2,
     "poisson.certified": 3,

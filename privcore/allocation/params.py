@@ -92,10 +92,19 @@ ORDERS = Integer(
 RENYI_ORDER = Integer(
     name="renyi_order",
     symbol=r"\alpha",
-    lower=2,
+    lower=1,
     upper=1024,
     typical=(2, 8, 32),
-    meaning="Order of the Renyi divergence",
+    meaning="Whole part of the order of the Renyi divergence; order 1 is the divergence of Kullback-Leibler",
+)
+ORDER_FRACTION = Real(
+    name="order_fraction",
+    symbol=r"\alpha - \lfloor \alpha \rfloor",
+    lower=0.0,
+    upper=1.0,
+    upper_open=True,
+    typical=(0.0, 0.5),
+    meaning="Part of the order of the Renyi divergence after the decimal point",
 )
 DIMENSION = Integer(
     name="dimension",

@@ -119,16 +119,34 @@ class AllocationDelta(Allocated, AtEpsilon, GaussianSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationRenyi(GaussianSteps):
-    """Renyi divergence, in nats, of DP-SGD that uses each example in one random step of every epoch.
+    """Renyi divergence, in nats, of DP-SGD that uses each example in k of the t random steps of an epoch.
 
-    Of the outputs with the example from those without it, which is the direction remove.
+    Of the outputs with the example from those without it (remove), the reverse (add), or the larger of both.
     """
 
     name = "allocation-renyi"
     asks = "divergence"
+    constraints = (FEWER_THAN_STEPS,)
+    monotone = proved(
+        **_GAUSSIAN, renyi_order=grows(proofs.LARGER_ORDER), order_fraction=grows(proofs.LARGER_ORDER)
+    )
+    stated = MappingProxyType(
+        {
+            "adjacency": "add-remove (the larger divergence of both directions), remove (of the outputs with "
+            "the example from those without it) or add (the reverse)"
+        }
+    )
 
     renyi_order: Annotated[int, allocation_params.RENYI_ORDER]
     epochs: Annotated[int, params.EPOCHS] = 1
+    order_fraction: Annotated[float, allocation_params.ORDER_FRACTION] = 0.0
+    participations: Annotated[int, params.PARTICIPATIONS] = 1
+    adjacency: Annotated[str, allocation_params.ADJACENCY] = "remove"
+
+    @property
+    def order(self) -> float:
+        """The order, which need not be whole."""
+        return self.renyi_order + self.order_fraction
 
 
 @dataclass(frozen=True, kw_only=True)

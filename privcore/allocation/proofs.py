@@ -6,8 +6,8 @@ CONVEX = (
     "e^epsilon; so e^epsilon is convex in delta, below its chords and above their extensions."
 )
 MORE_NOISE = (
-    "Adding independent Gaussian noise to the outputs is post-processing, so epsilon and delta never grow "
-    "with the noise."
+    "Adding independent Gaussian noise to the outputs is post-processing, so no divergence grows with the "
+    "noise."
 )
 MORE_LAPLACE = (
     "Laplace noise of scale b' > b is Laplace noise of scale b plus an independent variable: 0 with "
@@ -23,6 +23,10 @@ SPREAD = (
 NESTED = (
     "In every epoch, allocation to k of t steps is dominated by allocation to k' of t steps for k <= k' "
     "(arXiv:2502.08202v3, Lemma D.1)."
+)
+LARGER_ORDER = (
+    "The Renyi divergence never falls as the order grows (van Erven and Harremoes 2014, arXiv:1206.2459, "
+    "Theorem 3)."
 )
 PUBLIC = "The steps that use an example are public, so the number of other steps makes no difference."
 COMPOSED = "Leaving out the outputs of an epoch is post-processing."

@@ -94,6 +94,7 @@ DECIDED_OF |= {
     for name in ("audit-tail", "audit-gaussian-tail", "audit-claim-tail")
 }
 DECIDED_OF |= {
+    ("allocation-renyi", "order_fraction"): "an order is whole, unless a part is asked for",
     ("audit-training", "bug"): "a training without a planted bug refutes the smallest epsilon",
     ("audit-dpsgd-epsilon", "alternatives"): "of all alternatives, 2 (in or out) refute the smallest epsilon",
     ("audit-expected-correct", "alternatives"): "of all alternatives, 2 have the most correct guesses",
@@ -106,6 +107,7 @@ DECIDED_OF |= {
 
 KINDS = [kind for kind in PROBLEMS if kind.defaults()]
 UNKNOWN = (
+    "allocation-renyi",
     "audit-best-guesses",
     "audit-claim-tail",
     "audit-dpsgd-correct",

@@ -1,22 +1,46 @@
-"""Renyi divergences of allocation against reference values, an enumeration, and a quadrature."""
+"""Renyi divergences of allocation against reference values, an enumeration, and quadratures."""
 
 import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from privcore import Point, evaluate, find, find_problem
+from privcore import DomainError, Point, evaluate, find, find_problem
 from privcore.allocation.moments import allocation_moments
+
+
+def ends(**fields: float | str) -> tuple[float, float]:
+    """Return both ends."""
+    asked = find_problem("allocation-renyi").from_fields(fields)
+    found = evaluate(Point(problem=asked, method=find("allocation.renyi")()))
+    assert found.ok
+    return found.lower, found.upper
 
 
 def divergence(**fields: float) -> float:
     """Return the upper end; the lower end is at most 1e-9 below it."""
-    asked = find_problem("allocation-renyi").from_fields(fields)
-    found = evaluate(Point(problem=asked, method=find("allocation.renyi")()))
-    assert found.upper * (1.0 - 1e-9) <= found.lower <= found.upper
-    return found.upper
+    lower, upper = ends(**fields)
+    assert upper * (1.0 - 1e-9) <= lower <= upper
+    return upper
+
+
+def integrated(sigma: float, steps: int, participations: int, order: float, direction: str) -> float:
+    """Return the divergence of k of t for t <= 3 by the trapezoidal rule in all outputs, exact to 1e-12."""
+    s = 1.0 / sigma
+    z = np.arange(-11.0 - order * s, 11.0 + order * s, 0.1 if steps == 2 else 0.2)
+    density = np.exp(-0.5 * z * z)
+    ratios = [np.exp(s * each - 0.5 * s * s) for each in np.meshgrid(*[z] * steps, sparse=True)]
+    weights = math.prod(np.meshgrid(*[density / density.sum()] * steps, sparse=True))
+    draws = list(itertools.combinations(ratios, participations))
+    ratio = sum(math.prod(draw) for draw in draws) / len(draws)
+    if direction == "add":
+        weights, ratio = weights * ratio, 1.0 / ratio
+    if order == 1.0:
+        return float(np.sum(weights * ratio * np.log(ratio)))
+    return math.log(float(np.sum(weights * ratio**order))) / (order - 1.0)
 
 
 @pytest.mark.parametrize(
@@ -79,3 +103,66 @@ def test_one_step_has_the_divergence_of_a_gaussian_by_quadrature() -> None:
 def test_epochs_add_up() -> None:
     one, many = (divergence(sigma=1.0, steps=100, renyi_order=8, epochs=epochs) for epochs in (1, 7))
     assert many == pytest.approx(7.0 * one, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "steps", "participations", "order", "direction", "width"),
+    [
+        (1.0, 2, 1, 2.5, "remove", 0.01),
+        (1.0, 2, 1, 2.5, "add", 0.01),
+        (1.0, 2, 1, 1.0, "remove", 0.01),
+        (1.0, 2, 1, 1.0, "add", 0.01),
+        (0.6, 2, 1, 4.0, "add", 0.01),
+        (1.3, 3, 1, 1.5, "add", 0.01),
+        (0.3, 2, 1, 3.75, "remove", 0.01),
+        (20.0, 3, 1, 30.5, "remove", 0.01),
+        (1.3, 3, 2, 2.0, "remove", 1e-7),
+        (1.3, 3, 2, 2.5, "remove", 0.2),
+        (1.3, 3, 2, 2.5, "add", 0.2),
+        (1.3, 3, 2, 1.0, "add", 0.3),
+    ],
+)
+def test_every_order_and_direction_is_enclosed_by_quadrature(
+    sigma: float, steps: int, participations: int, order: float, direction: str, width: float
+) -> None:
+    whole = int(order)
+    lower, upper = ends(
+        sigma=sigma,
+        steps=steps,
+        participations=participations,
+        renyi_order=whole,
+        order_fraction=order - whole,
+        adjacency=direction,
+    )
+    exact = integrated(sigma, steps, participations, order, direction)
+    assert lower <= exact * (1.0 + 1e-11)
+    assert exact * (1.0 - 1e-11) <= upper <= lower * (1.0 + width)
+
+
+def test_both_directions_are_the_larger_one() -> None:
+    fields = {"sigma": 0.5, "steps": 100, "renyi_order": 4}
+    remove, add, both = (ends(**fields, adjacency=a) for a in ("remove", "add", "add-remove"))
+    assert add[1] < remove[0]
+    assert both == remove == ends(**fields)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_participation_in_every_step_is_a_gaussian_of_more_steps(direction: str) -> None:
+    lower, upper = ends(
+        sigma=2.0, steps=7, participations=7, epochs=3, renyi_order=2, order_fraction=0.5, adjacency=direction
+    )
+    assert lower <= 7 * 3 * 2.5 / (2.0 * 2.0**2) <= upper <= lower * (1.0 + 1e-12)
+
+
+def test_brackets_between_whole_orders_meet_those_of_the_orders() -> None:
+    """Order 2 by the bracket of the ratio, at a fraction of 1e-9, is order 2 by the power of a series."""
+    for sigma, steps in ((1.0, 1000), (2.0, 10**6)):
+        exact = ends(sigma=sigma, steps=steps, renyi_order=2)
+        near = ends(sigma=sigma, steps=steps, renyi_order=2, order_fraction=1e-9)
+        assert near[0] <= exact[1] * (1.0 + 1e-6)
+        assert exact[0] <= near[1] <= near[0] * 1.011
+
+
+def test_a_question_states_its_direction() -> None:
+    with pytest.raises(DomainError, match="Expected adjacency for allocation-renyi: add-remove"):
+        find_problem("allocation-renyi").asked({"sigma": 1.0, "steps": 10, "renyi_order": 2})
