@@ -63,7 +63,7 @@ class AllocationRenyiMethod(Method[AllocationRenyi]):
         rounds = 1 if problem.steps >= n else problem.steps.bit_length() + problem.steps.bit_count()
         seconds = 4e-3 + rounds * (n * 6e-5 + n * n * 6e-8)
         if _by_brackets(problem):
-            seconds += 0.4 * (powering(problem.steps) + 2.0)
+            seconds += 0.8 * (powering(problem.steps) + 2.0)
         return Cost(seconds=2.0 * seconds, bytes=1e8)
 
     def answer(self, problem: AllocationRenyi, seed: int) -> Answer:
