@@ -1,7 +1,4 @@
-"""Output for people and scripts: ends rounded outwards, strict JSON, tables for a terminal or a pipe.
-
-One file, since every text passes through `say`, which escapes control characters.
-"""
+"""Output for people and scripts: ends rounded outwards, strict JSON, tables for a terminal or a pipe."""
 
 import csv
 import io

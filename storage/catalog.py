@@ -1,7 +1,4 @@
-"""The interface of a store: stored points, SQL queries, lookups and verification.
-
-One file, since it is the class Store and little else.
-"""
+"""The interface of a store: stored points, SQL queries, lookups and verification."""
 
 import threading
 import time

@@ -1,7 +1,4 @@
-"""Compaction: many small parts of a problem become few large sorted parts; no row is lost or changed.
-
-One file, since a merged part is published, checked, and withdrawn or recorded in one order.
-"""
+"""Compaction: many small parts of a problem become few large sorted parts; no row is lost or changed."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,6 @@
 """A store in a folder: creation, renaming and deletion of its files, and their names in messages.
 
-One file, since it is the class Folder. All code that changes a store uses this class or its counterpart for
-buckets, `storage.bucket.Bucket`.
+All code that changes a store uses the class Folder or its counterpart for buckets, `storage.bucket.Bucket`.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Lookup of the bracket that the store proves for a problem, on or off the grid, without interpolation.
-
-One file, since the corners of the index and of the search give the same brackets.
-"""
+"""Lookup of the bracket that the store proves for a problem, on or off the grid, without interpolation."""
 
 import math
 from bisect import bisect_left, bisect_right

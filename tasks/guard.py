@@ -6,8 +6,6 @@ its child dies. In both cases a new child continues with the next point, and ear
 
 The child holds the results of brief points for a moment and sends several at once. If it ends before, these
 points are evaluated again, each on its own, so that the one at fault is found.
-
-One file, since the parent and the child agree on the messages.
 """
 
 import os

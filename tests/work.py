@@ -16,7 +16,7 @@ import numpy as np
 
 from privcore.allocation import certified, poisson_certified, reduction
 from privcore.likelihood_ratio import distribution as law
-from privcore.likelihood_ratio import enclose, profile, symmetric
+from privcore.likelihood_ratio import profile, questions, symmetric
 
 
 @dataclass
@@ -79,7 +79,7 @@ def counted() -> Iterator[Work]:
             (np.fft, "fft", transformed),
             (profile, "delta_upper", read),
             (profile, "delta_lower", read),
-            (enclose, "Resolution", built),
+            (questions, "Resolution", built),
             (certified, "enclose", enclosed),
             (poisson_certified, "enclose", enclosed),
         ):

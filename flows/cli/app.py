@@ -1,8 +1,6 @@
 """The command `privsweep`: every error is one sentence on standard error and an exit code.
 
 The module of a command is imported when the command is used, because `--help` must be fast.
-
-One file, since the table of commands is most of it.
 """
 
 import atexit

@@ -1,8 +1,6 @@
 """The flow that deployments start: a sweep on a schedule, and its display in Prefect.
 
 It computes the same points as `privsweep run`; deploy/README.md describes deployments.
-
-One file, since Prefect loads the deployed flow from it.
 """
 
 import os

@@ -7,8 +7,7 @@ from functools import cached_property, lru_cache
 
 from privcore.accountant.steps import WIDENING, PrivateStep
 from privcore.errors import DomainError
-from privcore.likelihood_ratio.enclose import Question, requested
-from privcore.likelihood_ratio.questions import MuQuestion, PowerQuestion
+from privcore.likelihood_ratio.questions import MuQuestion, PowerQuestion, Question, requested
 from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, enclosed, product
 from privcore.method import Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds

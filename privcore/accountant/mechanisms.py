@@ -1,7 +1,4 @@
-"""Translation of single events of dp-accounting to private steps.
-
-One file: a table of kinds of events, each with its translation.
-"""
+"""Translation of single events of dp-accounting to private steps."""
 
 import math
 from collections.abc import Callable

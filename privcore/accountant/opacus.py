@@ -1,7 +1,4 @@
-"""Histories of Opacus: epsilon for the sampler that its accountants assume, and for the sampler in use.
-
-One file: a reader of a history compares the two samplers.
-"""
+"""Histories of Opacus: epsilon for the sampler that its accountants assume, and for the sampler in use."""
 
 import math
 from collections import Counter
@@ -14,7 +11,7 @@ from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDp
 from privcore import params
 from privcore.accountant.accountant import PrivsweepAccountant
 from privcore.errors import DomainError
-from privcore.likelihood_ratio.enclose import Question, requested
+from privcore.likelihood_ratio.questions import Question, requested
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.training.bounds import Above, Bounds, composed
 from privcore.training.brackets import enclosed_run

@@ -32,7 +32,7 @@ from privcore.allocation.reduction import (
 )
 from privcore.answer import Answer
 from privcore.likelihood_ratio.distribution import Resolution
-from privcore.likelihood_ratio.enclose import (
+from privcore.likelihood_ratio.questions import (
     SHARE,
     SMALLEST_DELTA,
     Question,

@@ -15,12 +15,11 @@ from privcore.likelihood_ratio.distribution import (
     mixed,
     product_of,
 )
-from privcore.likelihood_ratio.enclose import FIRST_DELTA, SHARE, SMALLEST_DELTA, Question, tier
 from privcore.likelihood_ratio.k_of_t import k_of_t, levels_of
+from privcore.likelihood_ratio.losses import Participation, saddle
 from privcore.likelihood_ratio.profile import DIRECTIONS
-from privcore.likelihood_ratio.saddle import saddle
+from privcore.likelihood_ratio.questions import FIRST_DELTA, SHARE, SMALLEST_DELTA, Question, tier
 from privcore.likelihood_ratio.steps import Step
-from privcore.likelihood_ratio.tilted import Participation
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
 

@@ -16,8 +16,8 @@ from privcore.allocation.truncation import block
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution, product_of
-from privcore.likelihood_ratio.enclose import Question, cost, enclose, powering
 from privcore.likelihood_ratio.participation import given_participation
+from privcore.likelihood_ratio.questions import Question, cost, enclose, powering
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
 from privcore.numerics.rounding import SHORT_FORMULA

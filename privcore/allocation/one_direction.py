@@ -6,14 +6,25 @@ from dataclasses import dataclass
 
 import scipy
 
-from privcore.likelihood_ratio.conditional import Conditional, conditional
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioBracket, Resolution
-from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, Question, enough, tier
-from privcore.likelihood_ratio.ends import lower_add, lower_remove, upper_add, upper_remove
-from privcore.likelihood_ratio.losses import PLACES, rounded_losses, spread_losses
-from privcore.likelihood_ratio.saddle import Saddle, saddle
+from privcore.likelihood_ratio.ends import (
+    Conditional,
+    conditional,
+    lower_add,
+    lower_remove,
+    upper_add,
+    upper_remove,
+)
+from privcore.likelihood_ratio.losses import (
+    PLACES,
+    Participation,
+    Saddle,
+    rounded_losses,
+    saddle,
+    spread_losses,
+)
+from privcore.likelihood_ratio.questions import SHARE, SMALLEST_DELTA, Question, enough, tier
 from privcore.likelihood_ratio.steps import Step
-from privcore.likelihood_ratio.tilted import Participation
 from privcore.numerics.rounding import UNIT
 
 LEVELS = ((0, 0.002), (16, 0.0015), (32, 0.001), (64, 0.0005))

@@ -10,10 +10,10 @@ from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio.batches import SignedSample
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mixed, product_of
-from privcore.likelihood_ratio.enclose import Question, cost, enclose, powering, requested
 from privcore.likelihood_ratio.fourier import cost_of_sums, epsilon_by_sums
-from privcore.likelihood_ratio.lognormal import lognormal
+from privcore.likelihood_ratio.questions import Question, cost, enclose, powering, requested
 from privcore.likelihood_ratio.ratios import BEYOND, Composed, Gaussian, Ratio, Sampled, attained
+from privcore.likelihood_ratio.steps import lognormal
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.numerics.rounding import FEW_FUNCTIONS

@@ -15,7 +15,7 @@ from privcore.allocation.truncation import SHARES, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
-from privcore.likelihood_ratio.enclose import first_fineness, powering, tier
+from privcore.likelihood_ratio.questions import first_fineness, powering, tier
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
 from privcore.numerics.rounding import TRUNCATED_RATE

@@ -16,8 +16,8 @@ from privcore.likelihood_ratio.distribution import (
     mixed,
     product_of,
 )
-from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, Question
 from privcore.likelihood_ratio.grid import MOST_CELLS
+from privcore.likelihood_ratio.questions import SHARE, SMALLEST_DELTA, Question
 from privcore.likelihood_ratio.steps import Step
 from privcore.likelihood_ratio.symmetric import chosen
 

@@ -17,14 +17,14 @@ from privcore.likelihood_ratio.distribution import (
     Resolution,
     product_of,
 )
-from privcore.likelihood_ratio.enclose import (
+from privcore.likelihood_ratio.opposed import opposed
+from privcore.likelihood_ratio.questions import (
     Question,
     cost,
     first_fineness,
     from_below,
     powering,
 )
-from privcore.likelihood_ratio.opposed import opposed
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.method import Cost, Direction, Method
 from privcore.papers import CHUA_SHUFFLING

@@ -25,9 +25,8 @@ from privcore.likelihood_ratio.distribution import (
     mean_preserving_spread,
     product_of,
 )
-from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, first_fineness, powering, tier
-from privcore.likelihood_ratio.grid import choose_edges
-from privcore.likelihood_ratio.kernel import Array, coarsen, collect
+from privcore.likelihood_ratio.grid import Array, choose_edges, coarsen, collect
+from privcore.likelihood_ratio.questions import SHARE, SMALLEST_DELTA, first_fineness, powering, tier
 from privcore.numerics.rounding import CLONE_COUNTS, UNIT, probability_at_most
 
 _BUDGET = 0.6

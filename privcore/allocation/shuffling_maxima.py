@@ -12,8 +12,7 @@ from privcore.likelihood_ratio.distribution import (
     RatioDistribution,
     Resolution,
 )
-from privcore.likelihood_ratio.grid import MOST_CELLS
-from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.grid import MOST_CELLS, Array
 from privcore.numerics.rounding import UNIT
 
 _LARGEST_ERROR = 1e-8

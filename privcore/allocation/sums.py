@@ -20,9 +20,10 @@ from privcore.likelihood_ratio.distribution import (
     mixed,
     product_of,
 )
-from privcore.likelihood_ratio.enclose import FIRST_DELTA, SHARE, SMALLEST_DELTA
+from privcore.likelihood_ratio.questions import FIRST_DELTA, SHARE, SMALLEST_DELTA
 from privcore.likelihood_ratio.steps import Step
-from privcore.likelihood_ratio.summed import LARGEST_THRESHOLD, losses, summed
+from privcore.likelihood_ratio.symmetric import LARGEST_SUMMED as LARGEST_THRESHOLD
+from privcore.likelihood_ratio.symmetric import losses, summed
 from privcore.method import Cost, Direction, Method
 from privcore.papers import FELDMAN_SHENFELD
 

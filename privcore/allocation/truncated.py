@@ -15,8 +15,8 @@ from privcore import params
 from privcore.allocation.problems import Allocation
 from privcore.allocation.truncation import block, bounded, cost_of
 from privcore.answer import Answer
-from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.lognormal import lognormal_cells
+from privcore.likelihood_ratio.grid import Array
+from privcore.likelihood_ratio.steps import lognormal_cells
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import EXPONENTIAL_REST, TRUNCATED_RATE
 from privcore.papers import FELDMAN_SHENFELD

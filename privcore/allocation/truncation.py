@@ -9,7 +9,7 @@ from privcore.allocation.problems import Allocation, AllocationDelta, Allocation
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
-from privcore.likelihood_ratio.enclose import (
+from privcore.likelihood_ratio.questions import (
     SHARE,
     SMALLEST_DELTA,
     Question,

@@ -18,9 +18,9 @@ from privcore.likelihood_ratio.distribution import (
     mixed,
     product_of,
 )
-from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, first_fineness, powering, tier
-from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.likelihood_ratio.profile import epsilon_lower
+from privcore.likelihood_ratio.questions import SHARE, SMALLEST_DELTA, first_fineness, powering, tier
+from privcore.likelihood_ratio.steps import lognormal
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR
 

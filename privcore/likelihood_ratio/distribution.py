@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privcore.likelihood_ratio.grid import choose_edges
-from privcore.likelihood_ratio.kernel import Array, all_pairs, coarsen, collect, spread
+from privcore.likelihood_ratio.grid import Array, all_pairs, choose_edges, coarsen, collect, spread
 from privcore.numerics.rounding import MEAN_AT_INFINITY, UNIT
 
 LARGEST_RATIO = 1e147

@@ -1,4 +1,12 @@
-r"""Bounds of hockey-stick divergences of k-of-t allocation from the moments of its ratio in cells.
+r"""Bounds of hockey-stick divergences from the mass and two moments of the ratio in every cell.
+
+Let y be the ratio relative to the threshold. The mean of a parabola that lies above the hinge $(y - 1)_+$ is
+a bound of the mean of the hinge, for every distribution of y in the cell, and this mean is a sum of the mass
+and of two moments with fixed coefficients. So any choice of the parabola is valid, and errors of the moments
+are multiplied by its coefficients. The choice here is the best one for the given mean and variance.
+
+The moments are those of an upper distribution, whose steps are spread to a lattice of losses, or of a lower
+one, whose losses are rounded.
 
 **Upper end.** Parabolas above the hinge bound its mean in each cell. In the direction remove, the ratio in a
 cell is at most that of a certain number of participations times the probability of the likeliest number,
@@ -12,19 +20,271 @@ Both are sums of mass and moments with fixed coefficients, to which the errors o
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from privcore.likelihood_ratio import hinges
-from privcore.likelihood_ratio.conditional import Conditional, beyond
-from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.large_ratios import likeliest
-from privcore.likelihood_ratio.losses import PLACES
-from privcore.likelihood_ratio.saddle import log_binomial
-from privcore.likelihood_ratio.small_ratios import floor
+from privcore.likelihood_ratio.grid import Array
+from privcore.likelihood_ratio.losses import (
+    PLACES,
+    Circle,
+    Losses,
+    Participation,
+    Saddle,
+    Sums,
+    log_binomial,
+    log_total,
+    sums,
+)
+from privcore.likelihood_ratio.tails import (
+    FewUncertain,
+    LargeMeans,
+    SmallRatios,
+    few_uncertain,
+    floor,
+    large_means,
+    likeliest,
+    small_ratios,
+)
 from privcore.numerics.rounding import SUMMED, UNIT
+
+LARGEST = 1e100
+"""Largest second moment relative to the mass for which a parabola is computed."""
+NARROWEST = 1e-4
+"""Least distance of the vertex of a parabola from the threshold, relative to the threshold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coefficients:
+    """Coefficients of the mass, the mean and the second moment of y in every cell."""
+
+    mass: Array
+    mean: Array
+    square: Array
+
+    @property
+    def all(self) -> tuple[Array, Array, Array]:
+        """The coefficients in the order of the moments."""
+        return self.mass, self.mean, self.square
+
+
+def parabolas_above(mass: Array, mean: Array, square: Array, most: Array) -> Coefficients:
+    r"""Return coefficients whose sum bounds the mean of $(y - 1)_+$ in every cell.
+
+    Args:
+        mass: Approximate masses of the cells.
+        mean: Approximate means of y on the cells, times their masses.
+        square: Approximate means of y^2 on the cells, times their masses.
+        most: Largest y in each cell; where it is at most 1, all coefficients are 0.
+
+    Example:
+        >>> cell = [np.array([value]) for value in (1.0, 0.5, 0.26)]
+        >>> parts = parabolas_above(*cell, most=np.array([np.inf])).all
+        >>> bound = sum(a * b for a, b in zip(parts, cell, strict=True))
+        >>> float(bound[0].round(6)), round((0.26**0.5 - 0.5) / 2, 6)  # (sqrt(v + (1 - m)^2) - (1 - m)) / 2
+        (0.004951, 0.004951)
+    """
+    known = (mass > 0.0) & (mean > 0.0) & (square > 0.0) & (square < LARGEST * mass)
+    m = np.where(known, mean, 0.0) / np.where(known, mass, 1.0)
+    second = np.where(known, square, 1.0) / np.where(known, mass, 1.0)
+    variance = np.maximum(second - m * m, 0.0)
+    far = np.maximum(np.sqrt(variance + (1.0 - m) ** 2), NARROWEST)
+    # A parabola that touches the axis at 1 - far and the line y - 1 at 1 + far
+    vertex, factor = 1.0 - far, 0.25 / far
+    # ... or meets the line at the largest y, if it would touch the line beyond
+    short = (1.0 + far > most) & (m < most)
+    room = np.where(short, most - m, 1.0)
+    ended = np.minimum(m - variance / room, 2.0 - np.where(short, most, 1.0))
+    ended_factor = (np.where(short, most, 1.0) - 1.0) / np.maximum(
+        np.where(short, most, 2.0) - ended, 1e-300
+    ) ** 2
+    vertex, factor = np.where(short, ended, vertex), np.where(short, ended_factor, factor)
+    alpha, beta, gamma = factor * vertex**2, -2.0 * factor * vertex, factor
+    # ... or a parabola through the origin, since y >= 0
+    touch = np.maximum(2.0, second / np.where(known, m, 1.0))
+    low = known & (vertex < 0.0) & ~short
+    alpha, beta, gamma = (
+        np.where(low, other, one)
+        for one, other in ((alpha, 0.0), (beta, 1.0 - 2.0 / touch), (gamma, touch**-2.0))
+    )
+    # ... or y itself, where nothing is known
+    value = alpha * mass + beta * mean + gamma * square
+    plain = ~known | ~(value < mean)
+    possible = most > 1.0
+    return Coefficients(
+        mass=np.where(possible & ~plain, alpha, 0.0),
+        mean=np.where(possible, np.where(plain, 1.0, beta), 0.0),
+        square=np.where(possible & ~plain, gamma, 0.0),
+    )
+
+
+def parabolas_below(mass: Array, mean: Array, square: Array) -> Coefficients:
+    r"""Return coefficients whose sum bounds the mean of $(1 - y)_+$ in every cell.
+
+    Args:
+        mass: Approximate masses of the cells.
+        mean: Approximate means of y on the cells, times their masses.
+        square: Approximate means of y^2 on the cells, times their masses.
+    """
+    known = (mass > 0.0) & (mean > 0.0) & (square > 0.0) & (square < LARGEST * mass)
+    m = np.where(known, mean, 0.0) / np.where(known, mass, 1.0)
+    second = np.where(known, square, 1.0) / np.where(known, mass, 1.0)
+    far = np.maximum(np.sqrt(np.maximum(second - m * m, 0.0) + (1.0 - m) ** 2), NARROWEST)
+    vertex, factor = 1.0 + far, 0.25 / far
+    alpha, beta, gamma = factor * vertex**2, -2.0 * factor * vertex, factor
+    # ... or a parabola through (0, 1) that touches the axis, since y >= 0
+    touch = np.maximum(2.0, second / np.where(known, m, 1.0))
+    low = known & (far > 1.0)
+    alpha, beta, gamma = (
+        np.where(low, other, one) for one, other in ((alpha, 1.0), (beta, -2.0 / touch), (gamma, touch**-2.0))
+    )
+    plain = ~known | ~(alpha * mass + beta * mean + gamma * square < mass)
+    return Coefficients(
+        mass=np.where(plain, 1.0, alpha),
+        mean=np.where(plain, 0.0, beta),
+        square=np.where(plain, 0.0, gamma),
+    )
+
+
+TURN = 8.0
+"""Circumference of the places, in standard deviations of the expected number of participations at a sum."""
+WIDE = 7.0
+"""Half of the window in standard deviations of the tilted sums; it is doubled while too much lies outside."""
+OUTSIDE = 1e-9
+"""Tilted mass that may lie outside of the window."""
+REACHES = np.geomspace(0.02, 8.0, 24)
+"""Differences of tilts that are tried for a tail, relative to that of a normal distribution."""
+STEEPEST = 1e5
+ROUGH = 1e-6
+"""Added to the logarithm of a bound of a tail for its rounding."""
+MOST_CELLS = 2**21
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditional:
+    """Moments of the ratio in all cells, near a threshold.
+
+    Attributes:
+        losses: Losses of one step.
+        choice: Steps of an epoch and epochs.
+        centre: Sums near the threshold.
+        moments: The moments of the ratio, two for a lower and three for an upper end.
+        loss: Sum of losses A of every cell, shape (sums,).
+        outside: For each moment, a bound of the tilted mass whose sum is outside of the window.
+    """
+
+    losses: Losses
+    choice: Participation
+    centre: Saddle
+    moments: tuple[Sums, ...]
+    loss: Array
+    outside: tuple[float, ...]
+
+    @cached_property
+    def uncertain(self) -> FewUncertain:
+        """Probabilities that the variance of the number of participations is small."""
+        return few_uncertain(self.losses, self.choice, self.centre)
+
+    @cached_property
+    def means(self) -> LargeMeans:
+        """Probabilities that the ratio is large although the sum of losses is small."""
+        return large_means(self.losses, self.choice, self.centre)
+
+    @cached_property
+    def small(self) -> SmallRatios:
+        """Probabilities that the ratio is small although the sum of losses is not."""
+        return small_ratios(self.losses, self.choice, self.centre)
+
+
+def conditional(losses: Losses, choice: Participation, centre: Saddle, degree: int) -> Conditional | None:
+    """Return the moments in all cells near a threshold; None if there are too many cells.
+
+    Args:
+        losses: Losses of one step, at the rate of `centre`.
+        choice: Steps of an epoch and epochs; 1 < k < t.
+        centre: Sums near the threshold.
+        degree: Degree of the places of the expected number of participations, 0 for one place.
+    """
+    count = len(losses.moments)
+    tilts = [_tilt(losses, moment, choice, centre.sum) for moment in range(count)]
+    half = WIDE * centre.deviation
+    while True:
+        size = 2 ** max(4, math.ceil(math.log2(2.0 * half / losses.spacing)))
+        if size * (2 * degree + 2) > MOST_CELLS:
+            return None
+        first = round(centre.sum / losses.spacing) - size // 2
+        ends = (first - 0.5) * losses.spacing, (first + size - 0.5) * losses.spacing
+        outside = tuple(
+            sum(
+                math.exp(min(0.0, _log_tail(losses, moment, choice, centre, tilt, end, side)))
+                for end, side in zip(ends, (-1.0, 1.0), strict=True)
+            )
+            for moment, tilt in enumerate(tilts)
+        )
+        if max(outside) <= OUTSIDE:
+            break
+        half *= 1.4
+    circle = Circle(degree=degree, circumference=TURN * max(centre.spread, 1e-6))
+    moments = tuple(
+        sums(losses, moment, choice, tilt=tilt, first=first, size=size, circle=circle)
+        for moment, tilt in enumerate(tilts)
+    )
+    return Conditional(
+        losses=losses,
+        choice=choice,
+        centre=centre,
+        moments=moments,
+        loss=losses.spacing * (first + np.arange(size)),
+        outside=outside,
+    )
+
+
+def _tilt(losses: Losses, moment: int, choice: Participation, wanted: float) -> float:
+    """Return the tilt at which the mean of the sums is as wanted."""
+
+    def excess(tilt: float) -> float:
+        return log_total(losses, moment, choice, tilt)[1] - wanted
+
+    low, high = -1.0, 1.0
+    while excess(low) > 0.0 and low > -STEEPEST:
+        low *= 1.6
+    while excess(high) < 0.0 and high < STEEPEST:
+        high *= 1.6
+    if excess(low) > 0.0 or excess(high) < 0.0:
+        return 0.0
+    return float(scipy.optimize.brentq(excess, low, high, xtol=1e-3))
+
+
+def _log_tail(
+    losses: Losses, moment: int, choice: Participation, centre: Saddle, tilt: float, end: float, side: float
+) -> float:
+    """Return the logarithm of a bound of the tilted mass of a tail, by Chernoff's inequality."""
+    extreme = choice.steps * choice.epochs * losses.spacing * int(losses.index[-1 if side > 0.0 else 0])
+    if side * (end - extreme) >= 0.0:
+        return -math.inf
+    total = log_total(losses, moment, choice, tilt)[0]
+    reach = abs(end - centre.sum) / centre.deviation**2
+    logs = [
+        log_total(losses, moment, choice, tilt + side * more)[0] - total - side * more * end
+        for more in (reach * REACHES).tolist()
+    ]
+    return float(min(logs)) + ROUGH
+
+
+def beyond(cells: Conditional, moment: int, side: float) -> float:
+    """Return a bound of a moment over the sums beyond an end of the window, by Chernoff's inequality."""
+    choice, losses = cells.choice, cells.losses
+    end = float(cells.loss[-1 if side > 0.0 else 0]) + 0.5 * side * losses.spacing
+    extreme = choice.steps * choice.epochs * losses.spacing * int(losses.index[-1 if side > 0.0 else 0])
+    if side * (end - extreme) >= 0.0:
+        return 0.0
+    reach = abs(end - cells.centre.sum) / cells.centre.deviation**2
+    tilts = cells.moments[moment].tilt + side * reach * REACHES
+    logs = [log_total(losses, moment, choice, tilt)[0] - tilt * end for tilt in tilts if tilt * side > 0.0]
+    return math.exp(min(0.0, *logs, 0.0) + ROUGH)
+
 
 MARGINS = (0.0, *np.geomspace(0.02, 50.0, 30).tolist())
 """Distances of the limit of the sums that are tried for exceptions, in nats over the slope of the tail."""
@@ -60,7 +320,7 @@ def upper_remove(cells: Conditional, epsilon: float) -> float:
     mass, mean, square = found.moments
     known = (mass > LEAST_KNOWN * found.errors[0]) & found.possible
     limits = np.broadcast_to(np.exp(np.minimum(most, LARGEST_EXPONENT)), mass.shape)
-    totals = _bounds(cells, hinges.above(np.where(known, mass, 0.0), mean, square, limits), found)
+    totals = _bounds(cells, parabolas_above(np.where(known, mass, 0.0), mean, square, limits), found)
     infinite = choice.participations * epochs * cells.losses.law.infinite
     return min(1.0, float(totals[-1] if totals.size else 0.0) + rare + beyond(cells, 1, 1.0) + infinite)
 
@@ -124,7 +384,7 @@ def upper_add(cells: Conditional, epsilon: float) -> float:
     found = _values(cells, kept, (0.0, epsilon, 2.0 * epsilon))
     mass, mean, square = found.moments
     known = (mass > LEAST_KNOWN * found.errors[0]) & found.possible
-    totals = np.append(0.0, _bounds(cells, hinges.below(mass, np.where(known, mean, 0.0), square), found))
+    totals = np.append(0.0, _bounds(cells, parabolas_below(mass, np.where(known, mean, 0.0), square), found))
     places = np.searchsorted(cells.loss[kept], start + np.array(margins), side="right")
     rares = [cells.small.probability(epsilon, start + margin) for margin in margins]
     return min(1.0, float(np.min(totals[places] + rares)) + beyond(cells, 0, -1.0))
@@ -188,7 +448,7 @@ def _values(cells: Conditional, kept: NDArray[np.bool_], powers: tuple[float, ..
     )
 
 
-def _bounds(cells: Conditional, parts: hinges.Coefficients, values: Values) -> Array:
+def _bounds(cells: Conditional, parts: Coefficients, values: Values) -> Array:
     """Return the sums over the cells up to every sum of losses, with the errors of the moments."""
     totals = np.zeros(values.possible.size)
     for part, value, error, moment, outside in zip(

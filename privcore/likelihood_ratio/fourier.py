@@ -9,8 +9,6 @@ spacing, and does not depend on the number of combinations as in `grid`. A contr
 The profile is $\sum_J p^{*n}_J (1 - e^{\varepsilon - \ell_J})_+$ with the masses p of P (remove), or those of
 Q with reversed losses (add). They are tilted by $e^{\tau \ell} / M$, which puts the bulk of the sum near
 epsilon, so errors of a transform are small relative to delta. All errors are added.
-
-One file, since window, tilt and errors of the transform are chosen together, and hold for both ends.
 """
 
 import math
@@ -21,7 +19,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.grid import Array
 from privcore.likelihood_ratio.lattice import LARGEST_LOSS, LatticeStep, step_on_lattice
 from privcore.likelihood_ratio.profile import DIRECTIONS, LARGEST_EPSILON, Direction
 from privcore.method import Cost

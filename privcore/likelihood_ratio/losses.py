@@ -1,19 +1,37 @@
-r"""The loss of one step of Poisson sampling on a lattice, with the moments of the ratio at every point.
+r"""Sums of the losses of k out of t, with the moments of the ratio: on a lattice, tilted, near a threshold.
 
 A step with the ratio X has the loss $a = \ln(1 - z + z X)$ if its example is sampled with the rate z. For an
 upper distribution, X is spread to values whose losses are multiples of a spacing, which keeps its mean. For a
 lower one, the losses are rounded to such multiples at random, a post-processing, and the means of X are kept.
+
+Of every sum the mass $\Pr_Q$ and the moments $E_Q[R]$ and $E_Q[R^2]$ of the ratio R of k out of t on the
+outputs with this sum are convolutions of the moments of one step: with $F_i$ the masses of the losses times
+$X^i$, $E_Q[R]$ is $F_1^{*k} * F_0^{*(t-k)}$, and $E_Q[R^2]$ is the mean of $F_2^{*o} * F_1^{*2(k-o)} *
+F_0^{*(t-2k+o)}$ over the overlap o of two independent draws. The error of a transform is absolute, so each
+moment is multiplied by $e^{s a}$ with its own tilt s, which moves its centre to the sums in question.
+
+A second coordinate is the expected number B of participations, which is not on a lattice: it is reported with
+noise, as one of `2 M + 2` places of a circle, with probabilities that are a trigonometric polynomial of
+degree M in B, so that M + 1 frequencies suffice.
+
+The ratio of k out of t is $e^A \Pr[N = k] / \binom tk z^k (1 - z)^{t - k}$ with the sum A of the losses at
+the rate z and the number N of participations under Poisson sampling, given the outputs. It is nearly a
+function of A if k participations are expected at the sums near the threshold, which determines the rate. All
+results here are approximations, and decide only how tight a bound is.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution
-from privcore.likelihood_ratio.kernel import Array
-from privcore.numerics.rounding import UNIT
+from privcore.likelihood_ratio.grid import Array
+from privcore.numerics.rounding import FOURIER, UNIT
 
 MOST_LOSSES = 2**17
 """Largest number of points of a lattice; a finer spacing than this allows is refused."""
@@ -115,3 +133,391 @@ def _losses(
     index, moments = index[used], moments[:, used]
     chance = 1.0 - (1.0 - rate) * np.exp(-index * spacing)
     return Losses(spacing=spacing, index=index, moments=moments, chance=np.clip(chance, 0.0, 1.0), law=base)
+
+
+Numbers = NDArray[Any]
+
+FLOOR = 0.1
+"""Least size of a characteristic function for its bound of rounding: smaller ones have no power worth
+bounding."""
+BITS = 2.0**40
+RARE = 1e-22
+"""Overlaps of a smaller share are left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Participation:
+    """Random choice of steps: k = `participations` of t = `steps`, in each of `epochs`."""
+
+    participations: int
+    steps: int
+    epochs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Circle:
+    """Places of the expected number of participations, modulo a circumference.
+
+    Attributes:
+        degree: Degree M of the probabilities of the places; 0 for one place.
+        circumference: Numbers of participations on one turn.
+    """
+
+    degree: int
+    circumference: float
+
+    def turn(self, chance: Array) -> Array:
+        """Return the part of a turn of one step, rounded to 40 bits, so that its multiples are exact."""
+        part: Array = np.rint(np.mod(chance / self.circumference, 1.0) * BITS) / BITS
+        return part
+
+    @property
+    def weights(self) -> Array:
+        """Coefficients of the least-variance kernel of Fejer and Korovkin, for cosines, shape (M + 1,)."""
+        root = np.sin(math.pi / (self.degree + 2.0) * np.arange(1.0, self.degree + 2.0))
+        kernel = np.correlate(root, root, "full")[self.degree :]
+        weights: Array = np.where(np.arange(self.degree + 1) == 0, 1.0, 2.0) * kernel / kernel[0]
+        return weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums:
+    """One moment of the ratio at all sums and places, tilted: shape (places, sums).
+
+    The moment at a sum of losses A is `tilted` times `exp(scale - tilt * A)`, up to an absolute error of
+    `error` before the multiplication, and a relative one of `relative`. Sums that differ by the size of the
+    window are not distinguished.
+    """
+
+    tilted: Array
+    tilt: float
+    scale: float
+    error: float
+    relative: float
+
+
+def log_moments(losses: Losses, tilt: float) -> tuple[Array, Array]:
+    """Return the tilted masses of one step for every moment, each of sum 1, and logarithms of the sums."""
+    exponent = np.where(losses.moments > 0.0, tilt * losses.spacing * losses.index, -np.inf)
+    largest = exponent.max(axis=1)
+    weights = losses.moments * np.exp(exponent - largest[:, None])
+    totals = weights.sum(axis=1)
+    return weights / totals[:, None], np.log(totals) + largest
+
+
+def overlaps(steps: int, participations: int) -> tuple[Array, Array]:
+    """Return the possible overlaps of two draws, and the logarithms of their probabilities."""
+    t, k = steps, participations
+    o = np.arange(max(0, 2 * k - t), k + 1.0)
+    log = scipy.special.gammaln
+    ways = log(k + 1.0) - log(o + 1.0) - log(k - o + 1.0)
+    ways += log(t - k + 1.0) - log(k - o + 1.0) - log(t - 2.0 * k + o + 1.0)
+    ways -= log(t + 1.0) - log(k + 1.0) - log(t - k + 1.0)
+    return o, ways
+
+
+def log_total(losses: Losses, moment: int, choice: Participation, tilt: float) -> tuple[float, float]:
+    """Return the logarithm of the sum of a moment times `exp(tilt * A)` over all sums A, and its slope.
+
+    Args:
+        losses: Losses of one step.
+        moment: Power of the ratio: 0, 1 or 2.
+        choice: Steps of an epoch and epochs.
+        tilt: Tilt of the sums; the slope is the mean of A after tilting.
+    """
+    weights, logs = log_moments(losses, tilt)
+    means = weights @ (losses.spacing * losses.index)
+    t, k = choice.steps, choice.participations
+    if moment < 2:
+        counts = np.array([t - moment * k, moment * k])
+        total, mean = float(counts @ logs[:2]), float(counts @ means[:2])
+    else:
+        o, ways = overlaps(t, k)
+        terms = ways + o * logs[2] + 2.0 * (k - o) * logs[1] + (t - 2.0 * k + o) * logs[0]
+        total = float(scipy.special.logsumexp(terms))
+        shared = float(np.exp(terms - total) @ o)
+        mean = float(shared * means[2] + 2.0 * (k - shared) * means[1] + (t - 2.0 * k + shared) * means[0])
+    return choice.epochs * total, choice.epochs * mean
+
+
+def sums(
+    losses: Losses,
+    moment: int,
+    choice: Participation,
+    *,
+    tilt: float,
+    first: int,
+    size: int,
+    circle: Circle,
+) -> Sums:
+    """Return a moment of the ratio of k out of t in every epoch, at all sums of losses.
+
+    Args:
+        losses: Losses of one step.
+        moment: Power of the ratio: 0, 1 or 2.
+        choice: Steps of an epoch and epochs.
+        tilt: Tilt s of the sums.
+        first: Index of the first sum of the window.
+        size: Number of sums in the window, a power of 2.
+        circle: Places of the expected number of participations.
+    """
+    t, k, epochs = choice.steps, choice.participations, choice.epochs
+    weights, logs = log_moments(losses, tilt)
+    rows = [np.zeros((circle.degree + 1, size), dtype=np.complex128) for _ in weights]
+    phases = _roots(
+        np.mod(np.multiply.outer(np.arange(circle.degree + 1.0), circle.turn(losses.chance)), 1.0)
+    )
+    place = losses.index % size
+    for row, weight in zip(rows, weights, strict=True):
+        for line, phase in zip(row, phases, strict=True):
+            values = weight * phase
+            line.real = np.bincount(place, weights=values.real, minlength=size)
+            line.imag = np.bincount(place, weights=values.imag, minlength=size)
+    spectra = [np.fft.fft(row, axis=1) for row in rows]
+    transform = FOURIER * max(1.0, math.log2(size)) + 16.0 * UNIT
+    sizes = [np.maximum(np.abs(spectrum) + transform, FLOOR) for spectrum in spectra]
+    if moment < 2:
+        counts = (t - moment * k, moment * k)
+        spectrum, bound = _powers(spectra, counts), _powers(sizes, counts)
+        scale = float(counts[0] * logs[0] + counts[1] * logs[1])
+        lost = 0.0
+    else:
+        spectrum, bound, scale, lost = _second(spectra, sizes, logs, t, k)
+    spectrum, bound, scale, lost = (
+        _power(spectrum, epochs),
+        _power(bound, epochs),
+        epochs * scale,
+        epochs * lost,
+    )
+    # Factors that err by the transform relative to `FLOOR`, and products of complex numbers
+    grown = math.expm1(1.01 * epochs * (t + 2) * (transform + 8.0 * UNIT) / FLOOR)
+    peaks = bound.mean(axis=1)
+    inverse = np.fft.ifft(spectrum, axis=1)
+    places = 2 * circle.degree + 2 if circle.degree else 1
+    products = np.multiply.outer(np.arange(places), np.arange(circle.degree + 1)) % places
+    turn = np.conj(_roots(products / places))
+    tilted = ((turn * (circle.weights / places)) @ inverse).real
+    error = float(circle.weights @ peaks) / places * (grown + transform + 16.0 * (circle.degree + 1) * UNIT)
+    exponents = np.abs(tilt * losses.spacing * losses.index)
+    relative = epochs * t * UNIT * (32.0 + 8.0 * float(np.max(exponents)) + losses.law.x.size)
+    if moment == 2:
+        relative += 64.0 * UNIT * epochs * float(scipy.special.gammaln(t + 2.0))  # logarithms of the overlaps
+    return Sums(
+        tilted=np.roll(tilted, -(first % size), axis=1),
+        tilt=tilt,
+        scale=scale,
+        error=error + lost,
+        relative=relative + 16.0 * UNIT * abs(scale),
+    )
+
+
+def _roots(part: Array) -> NDArray[np.complex128]:
+    """Return the points on the unit circle at parts of a turn."""
+    result: NDArray[np.complex128] = np.exp(2j * math.pi * part)
+    return result
+
+
+def _powers(factors: Sequence[Numbers], counts: tuple[int, int]) -> Numbers:
+    """Return the product of the first two factors, each to its power."""
+    result = _power(factors[0], counts[0])
+    return result * _power(factors[1], counts[1]) if counts[1] else result
+
+
+def _power(factor: Numbers, times: int) -> Numbers:
+    """Return a power by squaring, with at most two roundings for every factor."""
+    result, square = np.ones_like(factor), factor
+    while times:
+        if times & 1:
+            result = result * square
+        times >>= 1
+        if times:
+            square = square * square
+    return result
+
+
+def _second(
+    spectra: Sequence[Numbers], sizes: Sequence[Numbers], logs: Array, t: int, k: int
+) -> tuple[Numbers, Numbers, float, float]:
+    """Return the spectrum of the second moment, a bound of its size, its scale, and the share left out."""
+    o, ways = overlaps(t, k)
+    terms = ways + o * logs[2] + 2.0 * (k - o) * logs[1] + (t - 2.0 * k + o) * logs[0]
+    scale = float(scipy.special.logsumexp(terms))
+    shares = np.exp(terms - scale)
+    kept = np.flatnonzero(shares > RARE)
+    low, high = int(kept[0]), int(kept[-1])
+    lost = 2.0 * float(shares[:low].sum() + shares[high + 1 :].sum())
+    least = int(o[low])
+    results = []
+    for f0, f1, f2 in (spectra, sizes):
+        both, apart = f2 * f0, f1 * f1
+        total, further = np.full_like(both, shares[high]), np.ones_like(both)
+        for share in shares[low:high][::-1]:
+            further = further * apart
+            total = total * both + share * further
+        rest = k - least - (high - low)  # participations of the second draw alone, at the largest overlap
+        total = total * _power(f2, least) * _power(apart, rest) * _power(f0, t - 2 * k + least)
+        results.append(total)
+    return results[0], results[1], scale, lost
+
+
+LEAST_SLOPE, LARGEST_SLOPE = 1e-4, 2000.0
+"""Slopes of the logarithm of the tail among which that of the threshold is searched."""
+LARGEST_LOGIT = 12.0
+"""Largest logarithm of the odds of this rate."""
+SMALLEST_RATE = 1e-9
+"""Smallest rate of the losses relative to k / t."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saddle:
+    """Sums near a threshold.
+
+    Attributes:
+        rate: Sampling rate of the losses.
+        epsilon: Logarithm of the threshold.
+        sum: Sum of the losses at the threshold.
+        deviation: Standard deviation of the sums, tilted to the threshold.
+        slope: Slope of the logarithm of the tail of P for thresholds above 1, of Q below, positive.
+        variance: Variance of the number of participations in an epoch, given the outputs.
+        spread: Standard deviation of its mean in all epochs, given the sum.
+        log_delta: Logarithm of the hockey-stick divergence.
+    """
+
+    rate: float
+    epsilon: float
+    sum: float
+    deviation: float
+    slope: float
+    variance: float
+    spread: float
+    log_delta: float
+
+
+def saddle(
+    base: RatioDistribution,
+    choice: Participation,
+    direction: str,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+) -> Saddle:
+    """Return the sums near the threshold of a delta or of an epsilon.
+
+    Args:
+        base: A distribution of the ratio of one step.
+        choice: Steps of an epoch and epochs; 1 < k < t.
+        direction: "remove" for the tail of large ratios, "add" for that of small ones.
+        delta: The delta whose threshold is wanted; or
+        epsilon: the logarithm of the threshold.
+    """
+    view = View(base, choice)
+    # In the direction add, Q has the tilt -slope, and P one less.
+    side, start = (1.0, 0.0) if direction == "remove" else (-1.0, -1.0)
+
+    def at(slope: float) -> Saddle:
+        return view.at(start + side * slope)
+
+    def excess(slope: float) -> float:
+        if epsilon is not None:
+            return side * (at(slope).epsilon - epsilon)
+        assert delta is not None
+        return math.log(delta) - at(slope).log_delta
+
+    return at(_root(excess))
+
+
+def _root(f: Callable[[float], float]) -> float:
+    """Return the root of a rising function of a positive number, or the end of the range that is nearer."""
+    low = high = LEAST_SLOPE
+    while f(high) < 0.0:
+        if high >= LARGEST_SLOPE:
+            return high
+        low, high = high, 1.6 * high
+    if low == high:
+        return low
+    return math.exp(
+        float(scipy.optimize.brentq(lambda x: f(math.exp(x)), math.log(low), math.log(high), xtol=1e-4))
+    )
+
+
+class View:
+    """Sums of losses by the tilt of P: positive for the tail of large ratios, below -1 for small ratios."""
+
+    def __init__(self, base: RatioDistribution, choice: Participation) -> None:
+        kept = (base.p > 0.0) & (base.x > 0.0)
+        self.x, self.p = base.x[kept], base.p[kept]
+        self.log = np.log(np.stack((self.p, self.p * self.x)))
+        self.k, self.t, self.epochs = choice.participations, choice.steps, choice.epochs
+        self.found: dict[float, Saddle] = {}
+
+    def at(self, tilt: float) -> Saddle:
+        """Return the sums to which the tilt moves the centre, at the rate of the losses that suits them."""
+        if tilt not in self.found:
+            share = self.k / self.t
+            ends = math.log(SMALLEST_RATE * share), LARGEST_LOGIT
+
+            def excess(logit: float) -> float:
+                return self._tilted(_logistic(logit), tilt)[2] - self.k
+
+            logit = math.log(share / (1.0 - share))
+            if excess(ends[0]) < 0.0 < excess(ends[1]):
+                logit = float(scipy.optimize.brentq(excess, *ends, xtol=1e-4))
+            self.found[tilt] = self._saddle(_logistic(logit), tilt)
+        return self.found[tilt]
+
+    def _tilted(self, rate: float, tilt: float) -> tuple[float, ...]:
+        """Return means and variances of the sum and of the expected number of participations, under P."""
+        loss = np.log1p(rate * (self.x - 1.0))
+        chance = rate * self.x / (1.0 + rate * (self.x - 1.0))
+        exponents = self.log + tilt * loss
+        largest = exponents.max(axis=1)
+        weights = np.exp(exponents - largest[:, None])
+        totals = weights.sum(axis=1)
+        weights /= totals[:, None]
+        counts = np.array([self.t - self.k, self.k])
+        means = [weights @ values for values in (loss, chance)]
+        return (
+            float(counts @ (np.log(totals) + largest)),
+            float(counts @ means[0]),
+            float(counts @ means[1]),
+            float(counts @ (weights @ loss**2 - means[0] ** 2)),
+            float(counts @ (weights @ chance**2 - means[1] ** 2)),
+            float(counts @ (weights @ (loss * chance) - means[0] * means[1])),
+            float(counts @ (weights @ (chance * (1.0 - chance)))),
+        )
+
+    def _saddle(self, rate: float, tilt: float) -> Saddle:
+        _, _, mean, _, _, _, inner = self._tilted(rate, tilt)
+        total, sum_, _, variance, spread, joint, _ = (
+            self.epochs * value for value in self._tilted(rate, tilt)
+        )
+        inner, variance = max(inner, 1e-9), max(variance, 1e-18)
+        share = self.k / self.t
+        exactly = log_binomial(self.k, self.t, share) - (self.k - mean) ** 2 / (2.0 * inner)
+        exactly += 0.5 * math.log((self.k * (1.0 - share) + 1.0 / 6.0) / (inner + 1.0 / 6.0))
+        epsilon = sum_ + self.epochs * (exactly - log_binomial(self.k, self.t, rate))
+        slope = max(LEAST_SLOPE, tilt, -1.0 - tilt)
+        tail = total - tilt * sum_ - math.log(slope * (slope + 1.0) * math.sqrt(2.0 * math.pi * variance))
+        if tilt < -0.5:  # the total is that of P; that of Q at the threshold is less by epsilon
+            tail -= epsilon
+        return Saddle(
+            rate=rate,
+            epsilon=epsilon,
+            sum=sum_,
+            deviation=math.sqrt(variance),
+            slope=slope,
+            variance=inner,
+            spread=math.sqrt(max(spread - joint**2 / variance, 0.0)),
+            log_delta=min(tail, 0.0),
+        )
+
+
+def log_binomial(count: int, trials: int, rate: float) -> float:
+    """Return the logarithm of a binomial probability."""
+    log = scipy.special.gammaln
+    ways = float(log(trials + 1.0) - log(count + 1.0) - log(trials - count + 1.0))
+    return ways + count * math.log(rate) + (trials - count) * math.log1p(-rate)
+
+
+def _logistic(x: float) -> float:
+    return 1.0 / (1.0 + math.exp(-x))

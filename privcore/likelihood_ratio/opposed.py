@@ -8,8 +8,6 @@ is stored, which is a post-processing of both mixtures, so the result is a lower
 choice of cells. The cells are intervals of the ratio that results if the other steps are typical: at their
 conditional means without the few largest outputs. Unconditional means are inflated by large outputs, which
 are rare; with them, epsilon in direction add was up to half as large in the cases tried.
-
-One file, since the combination of parts depends on their cells.
 """
 
 import math
@@ -27,9 +25,8 @@ from privcore.likelihood_ratio.distribution import (
     RatioDistribution,
     Resolution,
 )
-from privcore.likelihood_ratio.grid import choose_edges
-from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.lognormal import NODES, WEIGHTS
+from privcore.likelihood_ratio.grid import Array, choose_edges
+from privcore.likelihood_ratio.steps import NODES, WEIGHTS
 from privcore.numerics.compiled import compiled
 from privcore.numerics.rounding import UNIT
 

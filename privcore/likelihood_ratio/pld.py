@@ -7,7 +7,7 @@ import numpy as np
 
 from privcore.errors import DomainError
 from privcore.likelihood_ratio.distribution import RatioDistribution
-from privcore.likelihood_ratio.kernel import Array, collect, spread
+from privcore.likelihood_ratio.grid import Array, collect, spread
 from privcore.numerics.rounding import UNIT
 
 if TYPE_CHECKING:  # the import takes most of a second

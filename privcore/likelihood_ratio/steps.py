@@ -1,12 +1,15 @@
-"""Likelihood-ratio distributions of one-step mechanisms: Gaussian, Laplace, randomized response."""
+"""Likelihood-ratio distributions of one-step mechanisms: Gaussian, Laplace, randomized response, mixtures."""
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from privcore.likelihood_ratio.distribution import (
+    LARGEST_RATIO,
+    LikelihoodRangeError,
     RatioBracket,
     RatioDistribution,
     Resolution,
@@ -14,10 +17,143 @@ from privcore.likelihood_ratio.distribution import (
     mean_preserving_spread,
     product_of,
 )
-from privcore.likelihood_ratio.grid import choose_edges
-from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.lognormal import NODES, WEIGHTS, lognormal
+from privcore.likelihood_ratio.grid import Array, choose_edges
 from privcore.numerics.rounding import UNIT
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
+LONGEST = 1.0
+"""Longest piece, in standard deviations, on which 12 nodes integrate to the last digit."""
+
+
+def lognormal(s: float, res: Resolution) -> RatioBracket:
+    r"""Return the bracket of $e^{sZ - s^2/2}$, the likelihood ratio of N(1, 1/s^2) against N(0, 1/s^2).
+
+    Args:
+        s: Inverse noise multiplier, > 0.
+        res: Resolution of the cells.
+
+    Raises:
+        LikelihoodRangeError: The tail that matters exceeds the range of doubles.
+    """
+    end = 0.5 - float(scipy.special.ndtri_exp(np.log(res.tail)))
+    if s * (end + s) > np.log(LARGEST_RATIO):
+        raise LikelihoodRangeError
+    z = np.linspace(-end, end + s, 512)
+    picture = np.exp(s * (z + 0.5 * (z[1] - z[0])) - 0.5 * s * s)
+    edges = choose_edges(
+        picture,
+        np.exp(-0.5 * z * z) * (z[1] - z[0]) / np.sqrt(2.0 * np.pi),
+        res.fineness,
+        res.tail,
+        False,
+        0.0,
+        0.0,
+    )
+    mass, moment, error = lognormal_cells(s, edges)
+    cells = RatioDistribution(x=edges, p=mass, mass_error=error, value_error=error)
+    return RatioBracket(
+        lower=conditional_means(cells, moment, 64), upper=mean_preserving_spread(cells, moment, 64)
+    )
+
+
+def lognormal_cells(s: float, edges: Array) -> tuple[Array, Array, float]:
+    """Return mass and moment about the left end of every cell, and the relative error of both.
+
+    In the inner cells both are integrals of non-negative smooth functions, by Gauss-Legendre quadrature, and
+    so is the moment of the last cell (to infinity). Its mass, and the first cell (from 0), have closed forms
+    in the normal distribution function.
+
+    Args:
+        s: Inverse noise multiplier.
+        edges: Left ends of the cells, the first 0; the last cell has no right end.
+    """
+    cut = (np.log(edges[1:]) + 0.5 * s * s) / s
+    pieces = int(np.ceil(max(1.0, float(np.max(np.diff(cut))) / LONGEST)))
+    width = np.diff(cut) / pieces
+    mass, moment = np.zeros(edges.size), np.zeros(edges.size)
+    for piece in range(pieces):
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            z = cut[:-1] + (piece + 0.5 + 0.5 * node) * width
+            density = 0.5 * weight * width * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+            mass[1:-1] += density
+            moment[1:-1] += density * edges[1:-1] * np.maximum(np.expm1(s * (z - cut[:-1])), 0.0)
+    first, last = cut[0], cut[-1]
+    mass[0], moment[0] = scipy.special.ndtr(first), scipy.special.ndtr(first - s)
+    mass[-1] = scipy.special.ndtr(-last)
+    moment[-1] = _excess(s, float(last))
+    largest = max(abs(float(first)), abs(float(last)), 1.0)
+    # rounding of the integrand, and of the ends of a cell in proportion to its width
+    error = 64.0 + largest * (largest + s) + (4.0 * largest + s) / float(np.min(width))
+    return mass, moment, 16.0 * UNIT * error
+
+
+def _excess(s: float, last: float) -> float:
+    r"""Return the moment of the last cell, $\int_{z_n}^\infty \varphi(z - s) (1 - e^{-s (z - z_n)}) dz$.
+
+    The difference of two tails, to which it is equal, has no digits if s is small. Twelve nodes suffice on
+    pieces on which no factor changes by more than e^4. What lies beyond the last piece is below the share
+    1e-25 of the whole, since the integrand falls like $e^{-(z_n - s) u}$ or $e^{-u^2 / 2}$ at the distance u
+    from the larger one of z_n and s.
+
+    Args:
+        s: Inverse noise multiplier.
+        last: Left end z_n of the cell, in standard deviations.
+    """
+    slope = max(1.0, last - s)
+    longest = 1.0 / max(slope, 0.25 * s)
+    reach = max(0.0, s - last) + min(13.0, 64.0 / slope)
+    u = longest * np.add.outer(np.arange(math.ceil(reach / longest)) + 0.5, 0.5 * NODES)
+    density = np.exp(-0.5 * np.square(last - s + u)) / np.sqrt(2.0 * np.pi)
+    return float(np.sum(density * -np.expm1(-s * u) * (0.5 * longest * WEIGHTS)))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Mixture of N(mean, 1): weights, at least 0, and means, ascending."""
+
+    weights: tuple[float, ...]
+    means: tuple[float, ...]
+
+    def mass(self, low: Array, high: Array) -> Array:
+        """Return the probabilities of the intervals from `low` to `high`."""
+        total = np.zeros_like(low)
+        for weight, mean in zip(self.weights, self.means, strict=True):
+            total += weight * _between(low - mean, high - mean)
+        return total
+
+    def extent(self, tail: float) -> tuple[float, float]:
+        """Return the least mean, and the greatest one apart from means of total weight up to `tail`."""
+        beyond = np.cumsum(self.weights[::-1])[::-1]
+        return self.means[0], self.means[int(np.max(np.flatnonzero(beyond > tail), initial=0))]
+
+    def log_density(self, z: Array) -> Array:
+        """Return the logarithm of the density at z over that of N(0, 1)."""
+        terms = np.stack(
+            [
+                math.log(weight) + mean * z - 0.5 * mean * mean
+                for weight, mean in zip(self.weights, self.means, strict=True)
+                if weight > 0.0
+            ]
+        )
+        largest: Array = terms.max(axis=0)
+        found: Array = largest + np.log(np.exp(terms - largest).sum(axis=0))
+        return found
+
+
+def _between(low: Array, high: Array) -> Array:
+    """Return the probabilities of intervals under N(0, 1), as a difference of the smaller tails."""
+    flip = low > 0.0
+    first, last = np.where(flip, -high, low), np.where(flip, -low, high)
+    between: Array = np.maximum(scipy.special.ndtr(last) - scipy.special.ndtr(first), 0.0)
+    return between
+
+
+def sampled(probability: float, mean: float) -> Mixture:
+    """Return the mixture of N(0, 1) with N(mean, 1) at a probability in (0, 1]."""
+    if probability == 1.0:
+        return Mixture((1.0,), (mean,))
+    pairs = sorted([(0.0, 1.0 - probability), (mean, probability)])
+    return Mixture(tuple(weight for _, weight in pairs), tuple(at for at, _ in pairs))
 
 
 class Step(ABC):

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from privcore.allocation.conditional import cost_of_choice, enclosed_choice
-from privcore.likelihood_ratio.enclose import Question, cost, enough
+from privcore.likelihood_ratio.losses import Participation
+from privcore.likelihood_ratio.questions import Question, cost, enough
 from privcore.likelihood_ratio.ratios import BEYOND, Composed, Gaussian, Ratio, attained, enclosed
 from privcore.likelihood_ratio.steps import GaussianStep
-from privcore.likelihood_ratio.tilted import Participation
 from privcore.method import Cost
 from privcore.numerics.rounding import FEW_OPERATIONS, NOISE_BRACKET, probability_at_most
 from privcore.training.bounds import Above, Bounds

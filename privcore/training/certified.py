@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.likelihood_ratio.enclose import FIRST_DELTA, Question, requested
+from privcore.likelihood_ratio.questions import FIRST_DELTA, Question, requested
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BALLE_BARTHE, CHUA_BALLS, CHUA_SCALABLE, FELDMAN_SHENFELD, ZHU
 from privcore.problem import Problem

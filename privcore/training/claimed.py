@@ -14,8 +14,8 @@ from privcore.auditing.programme import profile_of, proved_bound, slopes_about, 
 from privcore.auditing.recursion import LINES, lines_of, smallest_level
 from privcore.auditing.tightest import counts_of, programme_cost
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
-from privcore.likelihood_ratio.enclose import SHARE, Question, first_fineness, tier
 from privcore.likelihood_ratio.profile import delta_upper
+from privcore.likelihood_ratio.questions import SHARE, Question, first_fineness, tier
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import NOISE_BRACKET

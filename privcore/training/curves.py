@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 
 from privcore.answer import Answer
-from privcore.likelihood_ratio.enclose import Question
 from privcore.likelihood_ratio.questions import (
     AdvantageQuestion,
     MuQuestion,
     PowerQuestion,
+    Question,
     RateQuestion,
     accuracy_bounds,
     accuracy_question,

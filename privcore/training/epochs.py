@@ -9,11 +9,10 @@ from privcore.allocation.reduction import MOST_STEPS, blocks
 from privcore.allocation.shuffling_counts import counts
 from privcore.allocation.shuffling_one_epoch import Clones
 from privcore.constraint import AtMost
-from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
-from privcore.likelihood_ratio.enclose import powering
 from privcore.likelihood_ratio.opposed import opposed
-from privcore.likelihood_ratio.ratios import Gaussian, OneOfSteps, Ratio, product, repeated
+from privcore.likelihood_ratio.questions import powering
+from privcore.likelihood_ratio.ratios import Blend, Gaussian, OneOfSteps, Ratio, product, repeated
 from privcore.numerics.rounding import CLONE_COUNTS
 from privcore.training import params as training_params
 from privcore.training.bounds import Above, Bounds

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from privcore.errors import DomainError
-from privcore.likelihood_ratio.enclose import Question
 from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.likelihood_ratio.questions import (
     AdvantageQuestion,
     MuQuestion,
     PowerQuestion,
+    Question,
     RateQuestion,
     accuracy_bounds,
     accuracy_question,

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioBracket, Resolution
-from privcore.likelihood_ratio.enclose import SHARE, SMALLEST_DELTA, Question, tier
-from privcore.likelihood_ratio.grid import MOST_CELLS
-from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.questions import PowerQuestion
+from privcore.likelihood_ratio.grid import MOST_CELLS, Array
+from privcore.likelihood_ratio.profile import powers_lower, powers_upper
+from privcore.likelihood_ratio.questions import SHARE, SMALLEST_DELTA, PowerQuestion, Question, tier
 from privcore.likelihood_ratio.ratios import Gaussian, Ratio, halved
-from privcore.likelihood_ratio.tradeoff import powers_lower, powers_upper
 from privcore.training.bounds import SLOW, composed
 from privcore.training.brackets import Ends, closed_form, dominated_run, outermost
 from privcore.training.phase import RELATIONS, Phase, unamplified

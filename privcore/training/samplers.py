@@ -12,8 +12,7 @@ from privcore.likelihood_ratio.batches import (
     SignedSample,
     Zeroed,
 )
-from privcore.likelihood_ratio.blend import Blend
-from privcore.likelihood_ratio.ratios import Gaussian, Ratio, sampled
+from privcore.likelihood_ratio.ratios import Blend, Gaussian, Ratio, sampled
 from privcore.training.bounds import Above, Bounds
 from privcore.training.counts import TINY, truncation
 

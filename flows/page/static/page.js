@@ -1,5 +1,4 @@
 // The page: tabs, the question in the form and in the address, and its answers.
-// One file, since the state of the page and its display form one loop.
 
 import { read, write } from "./address.js";
 import { onlyStored, show, showBox, showError } from "./answer.js";

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from privcore import Point, evaluate, find
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.likelihood_ratio.distribution import Resolution
-from privcore.likelihood_ratio.saddle import saddle
+from privcore.likelihood_ratio.losses import Participation, saddle
 from privcore.likelihood_ratio.steps import GaussianStep
-from privcore.likelihood_ratio.tilted import Participation
 from tests.benchmarks.bis import ERRORS, Estimate, answers
 
 Array = NDArray[np.float64]

@@ -20,7 +20,7 @@ from privcore.auditing.recursion import (
     unlikely,
 )
 from privcore.likelihood_ratio.distribution import Resolution, mixed, product_of
-from privcore.likelihood_ratio.lognormal import lognormal
+from privcore.likelihood_ratio.steps import lognormal
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 
 pytestmark = pytest.mark.sampled(8)

@@ -9,15 +9,22 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from privcore.likelihood_ratio import hinges
+from privcore.likelihood_ratio import ends
 from privcore.likelihood_ratio.distribution import RatioDistribution, Resolution
-from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.large_ratios import few_uncertain, large_means, likeliest
-from privcore.likelihood_ratio.losses import Losses, rounded_losses, spread_losses
-from privcore.likelihood_ratio.saddle import saddle
-from privcore.likelihood_ratio.small_ratios import floor, small_ratios
+from privcore.likelihood_ratio.grid import Array
+from privcore.likelihood_ratio.losses import (
+    Circle,
+    Losses,
+    Participation,
+    log_total,
+    overlaps,
+    rounded_losses,
+    saddle,
+    spread_losses,
+    sums,
+)
 from privcore.likelihood_ratio.steps import GaussianStep
-from privcore.likelihood_ratio.tilted import Circle, Participation, log_total, overlaps, sums
+from privcore.likelihood_ratio.tails import few_uncertain, floor, large_means, likeliest, small_ratios
 
 BASE = RatioDistribution(x=np.array([0.25, 1.0, 2.5, 4.0]), p=np.array([0.4, 0.38, 0.18, 0.04]) / 1.09)
 
@@ -122,18 +129,19 @@ def test_parabolas_lie_above_the_hinges_wherever_the_ratio_may_be(seed: int) -> 
     second = m * m * (1.0 + math.exp(rng.uniform(-12, 6)))
     y = np.concatenate((np.linspace(0.0, most, 4001), [1.0]))
     y = y[y <= most]
-    found = hinges.above(*of(1.0, m, second), most=np.array([most]))
+    found = ends.parabolas_above(*of(1.0, m, second), most=np.array([most]))
     a, b, c = (float(part[0]) for part in found.all)
     assert np.all(a + b * y + c * y * y >= np.maximum(y - 1.0, 0.0) - 1e-12 * (1.0 + a))
     y = np.concatenate((np.linspace(0.0, 3.0 * m + 3.0, 4001), [1.0]))
-    a, b, c = (float(part[0]) for part in hinges.below(*of(1.0, m, second)).all)
+    a, b, c = (float(part[0]) for part in ends.parabolas_below(*of(1.0, m, second)).all)
     assert np.all(a + b * y + c * y * y >= np.maximum(1.0 - y, 0.0) - 1e-12 * (1.0 + a))
 
 
 def test_a_parabola_is_as_good_as_the_mean_and_the_variance_allow() -> None:
     """The two points 1 -+ r with the given moments attain the bound (Scarf 1958)."""
     parts = [
-        float(part[0]) for part in hinges.above(*of(1.0, 0.9, 0.9**2 + 0.04), most=np.array([np.inf])).all
+        float(part[0])
+        for part in ends.parabolas_above(*of(1.0, 0.9, 0.9**2 + 0.04), most=np.array([np.inf])).all
     ]
     r = math.sqrt(0.04 + 0.01)
     assert parts[0] + parts[1] * 0.9 + parts[2] * 0.85 == pytest.approx(0.5 * (r - 0.1))

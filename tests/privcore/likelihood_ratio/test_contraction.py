@@ -7,9 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from privcore.likelihood_ratio.contraction import contracted
-from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.lattice import _cells
+from privcore.likelihood_ratio.grid import Array
+from privcore.likelihood_ratio.lattice import _cells, contracted
 
 DIGITS = 60
 """Decimals of the exact transform; values go down to 1e-40."""

@@ -18,8 +18,8 @@ from privcore.likelihood_ratio.distribution import (
     mixed,
     product_of,
 )
-from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.likelihood_ratio.profile import delta_lower, delta_upper, epsilon_lower, epsilon_upper
+from privcore.likelihood_ratio.steps import lognormal
 
 Distribution = dict[Fraction, Fraction]
 LAWS: dict[str, Distribution] = {

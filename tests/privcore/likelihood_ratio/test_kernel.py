@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcore.likelihood_ratio.kernel import all_pairs, coarsen, collect, spread
+from privcore.likelihood_ratio.grid import all_pairs, coarsen, collect, spread
 from privcore.numerics.rounding import UNIT
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from privcore.likelihood_ratio.distribution import Resolution
-from privcore.likelihood_ratio.lognormal import lognormal, lognormal_cells
 from privcore.likelihood_ratio.profile import delta_lower, delta_upper
+from privcore.likelihood_ratio.steps import lognormal, lognormal_cells
 from privcore.numerics.gaussian import gaussian_delta_bounds
 
 

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from privcore.likelihood_ratio.distribution import Resolution
-from privcore.likelihood_ratio.kernel import Array
-from privcore.likelihood_ratio.losses import spread_losses
-from privcore.likelihood_ratio.minima import gap_of, minima
-from privcore.likelihood_ratio.saddle import Saddle, saddle
+from privcore.likelihood_ratio.grid import Array
+from privcore.likelihood_ratio.losses import Participation, Saddle, saddle, spread_losses
 from privcore.likelihood_ratio.steps import GaussianStep
-from privcore.likelihood_ratio.tilted import Participation
+from privcore.likelihood_ratio.tails import gap_of, minima
 
 
 def lattice(sigma: float, choice: Participation) -> tuple[Array, Array, Saddle]:

@@ -13,19 +13,19 @@ from privcore.likelihood_ratio.batches import (
     Aligned,
     Copies,
     Opposed,
+    Part,
     Repeated,
     Replaced,
     SignedSample,
     Zeroed,
+    _cells,
 )
 from privcore.likelihood_ratio.batches import copies as binomial_counts
-from privcore.likelihood_ratio.blend import Blend
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
-from privcore.likelihood_ratio.enclose import Question
-from privcore.likelihood_ratio.mixture import Mixture
-from privcore.likelihood_ratio.pairs import Part, _cells
 from privcore.likelihood_ratio.profile import delta_lower, delta_upper
+from privcore.likelihood_ratio.questions import Question
 from privcore.likelihood_ratio.ratios import (
+    Blend,
     Composed,
     Gaussian,
     OneOfSteps,
@@ -35,6 +35,7 @@ from privcore.likelihood_ratio.ratios import (
     enclosed,
     product,
 )
+from privcore.likelihood_ratio.steps import Mixture
 
 COARSE, FINE = Resolution(fineness=0.15, tail=1e-10), Resolution(fineness=0.03, tail=1e-15)
 Terms = list[tuple[float, float]]

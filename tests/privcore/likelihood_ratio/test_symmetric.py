@@ -11,8 +11,8 @@ from scipy.stats import binom, hypergeom
 
 from privcore.likelihood_ratio import symmetric
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
-from privcore.likelihood_ratio.lognormal import lognormal
 from privcore.likelihood_ratio.profile import delta_lower
+from privcore.likelihood_ratio.steps import lognormal
 from privcore.likelihood_ratio.symmetric import _counts, _hypergeometric, chosen
 
 FINE = Resolution(fineness=0.02, tail=1e-30)

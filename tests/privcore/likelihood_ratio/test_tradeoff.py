@@ -14,20 +14,8 @@ import pytest
 
 from privcore.allocation.poisson_certified import poisson
 from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution
-from privcore.likelihood_ratio.enclose import Question, enclose, powering
-from privcore.likelihood_ratio.lognormal import lognormal
-from privcore.likelihood_ratio.profile import delta_upper
-from privcore.likelihood_ratio.questions import (
-    AdvantageQuestion,
-    MuQuestion,
-    PowerQuestion,
-    RateQuestion,
-    accuracy_bounds,
-    accuracy_question,
-    precision_bounds,
-)
-from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, Sampled
-from privcore.likelihood_ratio.tradeoff import (
+from privcore.likelihood_ratio.profile import (
+    delta_upper,
     mu_lower,
     mu_upper,
     powers_lower,
@@ -35,6 +23,20 @@ from privcore.likelihood_ratio.tradeoff import (
     rates_lower,
     rates_upper,
 )
+from privcore.likelihood_ratio.questions import (
+    AdvantageQuestion,
+    MuQuestion,
+    PowerQuestion,
+    Question,
+    RateQuestion,
+    accuracy_bounds,
+    accuracy_question,
+    enclose,
+    powering,
+    precision_bounds,
+)
+from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, Sampled
+from privcore.likelihood_ratio.steps import lognormal
 
 FINE = Resolution(fineness=0.02, tail=1e-30)
 RATES = np.array([1e-100, 1e-30, 1e-12, 1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 1.0 - 1e-6])

@@ -11,10 +11,15 @@ from scipy import special
 
 from privcore import Answer, Point, evaluate, find
 from privcore.likelihood_ratio.distribution import Resolution
-from privcore.likelihood_ratio.enclose import Question
-from privcore.likelihood_ratio.questions import AdvantageQuestion, MuQuestion, PowerQuestion, RateQuestion
+from privcore.likelihood_ratio.profile import powers_lower, powers_upper
+from privcore.likelihood_ratio.questions import (
+    AdvantageQuestion,
+    MuQuestion,
+    PowerQuestion,
+    Question,
+    RateQuestion,
+)
 from privcore.likelihood_ratio.ratios import Composed, Gaussian, Sampled
-from privcore.likelihood_ratio.tradeoff import powers_lower, powers_upper
 from privcore.training.bounds import Above, Bounds
 from privcore.training.brackets import closed_form, enclosed_run
 from tests.privcore.draws import problem
