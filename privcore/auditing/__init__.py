@@ -1,21 +1,19 @@
 """Audits of differential privacy in one run: from counts of correct guesses to a refuted epsilon."""
 
 from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail, AuditTail
-from privcore.auditing.rates import (
+from privcore.auditing.scores import (
     area_interval,
     area_under_curve,
     best_threshold,
-    first_half,
-    true_positive_rate,
-)
-from privcore.auditing.scores import (
     check_half_included,
     check_included,
     check_one_included,
     correct_if_shuffled,
+    first_half,
     guess,
     guess_candidates,
     guess_clearest,
+    true_positive_rate,
 )
 
 __all__ = [

@@ -1,25 +1,138 @@
-"""Limit of every audit by counts: the epsilon at which a private mechanism attains the counts."""
+"""Limits of every audit by counts: private mechanisms for which many guesses are correct."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import no_epsilon_of_family, refuted_mu
-from privcore.auditing.attaining import Attaining
+from privcore.auditing.counts import no_epsilon_of_family, refuted_mu
 from privcore.auditing.exact import AuditingExact, exact_tail
-from privcore.auditing.planning_problems import AuditCeiling
-from privcore.auditing.problems import MOST, AuditEpsilon
-from privcore.auditing.recursion import GAUSSIAN
-from privcore.auditing.tightest import (
-    claim_of,
-    counts_of,
-    mu_cost,
-    refuted_by,
-)
+from privcore.auditing.problems import MOST, AuditCeiling, AuditEpsilon, AuditTail, CountTail
+from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, Claim, inverse
+from privcore.auditing.tightest import claim_of, counts_of, mu_cost, refuted_by
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.binomial import window
 from privcore.numerics.gaussian import gaussian_epsilon_bounds, last_true
+from privcore.numerics.rounding import BINOMIAL_WINDOW, PRIVATE_RESPONSES
 from privcore.papers import MAHLOUJIFAR
+
+_LEAST = -700.0
+"""Logarithm of the smallest probability pi that is tried."""
+_SPACING = 0.02
+_COARSE = range(-300, 601, 10)
+"""Accuracies that are tried first: log odds around the observed ones, in units of `_SPACING` deviations."""
+
+
+class Attaining:
+    r"""With probability pi, publish responses of accuracy a about c' random canaries, otherwise coin flips.
+
+    This mechanism is f-DP if $1 - f(\pi \gamma (1 - a)) \ge \pi \gamma a$ with $\gamma = c' / m$, and at
+    least c guesses are correct with probability
+    $\pi P[\mathrm{Bin}(c', a) \ge c] + (1 - \pi) P[\mathrm{Bin}(c', 1/2) \ge c]$. The accuracy a is chosen to
+    maximise this probability.
+    """
+
+    def __init__(self, canaries: int, guesses: int, correct: int) -> None:
+        """Choose the accuracies to try, around the observed share of correct guesses.
+
+        Args:
+            canaries: Number m of canaries.
+            guesses: Number c' of guesses of inclusion.
+            correct: Number c of correct guesses.
+        """
+        self.rate = guesses / canaries
+        self.guesses, self.correct = guesses, correct
+        right, wrong = correct + 0.5, guesses - correct + 0.5
+        self.counted, self.deviation = math.log(right / wrong), math.sqrt((right + wrong) / (right * wrong))
+        self.by_chance = self._tail(0.0)
+        self.tails: dict[int, float] = {}
+
+    def probability(self, claim: Claim) -> float:
+        """Return the probability of at least c correct guesses, rounded down.
+
+        An accuracy is a double, and its rounding changes the logarithm of a tail by at most c / a times as
+        much.
+        """
+        if self.correct == 0:
+            return 1.0
+        always = _largest(lambda x: self._private(claim, x, 1.0), 0.0, 700.0)
+        tried = {i: self._attained(claim, i, always) for i in _COARSE}
+        near = max(tried, key=lambda i: tried[i])
+        fine = max(self._attained(claim, i, always) for i in range(near - 9, near + 10))
+        margin = 2.0 * BINOMIAL_WINDOW + 4e-16 * self.guesses
+        return min(1.0, max(fine, self._tail(always)) * (1.0 - margin))
+
+    def _attained(self, claim: Claim, place: int, always: float) -> float:
+        """Return the probability at the accuracy with this index; 0 if it is not better than `always`."""
+        log_odds = self.counted + place * _SPACING * self.deviation
+        if log_odds <= always:
+            return 0.0
+        if place not in self.tails:
+            self.tails[place] = self._tail(log_odds)
+        share = self._share(claim, log_odds)
+        return share * self.tails[place] + (1.0 - share) * self.by_chance
+
+    def _share(self, claim: Claim, log_odds: float) -> float:
+        """Return the largest probability pi with which responses of this accuracy may be published."""
+        if not self._private(claim, log_odds, math.exp(_LEAST)):
+            return 0.0
+        return math.exp(_largest(lambda x: self._private(claim, log_odds, math.exp(x)), _LEAST, 0.0))
+
+    def _tail(self, log_odds: float) -> float:
+        """Return the probability of at least c correct responses."""
+        return window(self.guesses, 1.0 / (1.0 + math.exp(-log_odds))).at_least(self.correct)
+
+    def _private(self, claim: Claim, log_odds: float, share: float) -> bool:
+        """Return whether responses of this accuracy may be published with this probability."""
+        right = share * self.rate / (1.0 + math.exp(-log_odds))
+        wrong = share * self.rate / (1.0 + math.exp(log_odds))
+        return bool(inverse(claim, NO_LINES, min(1.0, right * (1.0 + PRIVATE_RESPONSES))) <= wrong)
+
+
+def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the largest number up to which the predicate holds, from below; it must hold at `low`."""
+    for _ in range(45):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditingAttaining(Method[CountTail]):
+    """Publish many correct responses, as often as the claimed privacy allows.
+
+    The mechanism `Attaining` satisfies the claim, and no valid p-value is below its probability of this many
+    correct guesses, which is the same for every design. This also limits every audit by counts: see
+    `auditing.ceiling`.
+    """
+
+    name = "auditing.attaining"
+    problems = get_args(CountTail)
+    direction = Direction.LOWER
+    reference = f"{MAHLOUJIFAR}, Lemma 11; the mechanism is ours"
+    version = 2
+
+    def applies(self, problem: CountTail) -> str | None:
+        return (
+            None
+            if problem.alternatives == 2
+            else "The mechanism is proved private for guesses of inclusion only (alternatives=2)."
+        )
+
+    def cost(self, problem: CountTail) -> Cost:
+        root = problem.guesses**0.5 if self.applies(problem) is None else 0.0
+        return Cost(seconds=0.02 + 1e-4 * root, bytes=2e6 + 4e4 * root)
+
+    def answer(self, problem: CountTail, seed: int) -> Answer:
+        claim = (
+            (APPROXIMATE, problem.claimed_epsilon, problem.delta)
+            if isinstance(problem, AuditTail)
+            else (GAUSSIAN, problem.mu, 0.0)
+        )
+        attaining = Attaining(problem.canaries, problem.guesses, problem.correct)
+        return Answer.enclosure(attaining.probability(claim), 1.0, detail="responses of the best accuracy")
+
 
 _PRECISION = 1e-7
 """Relative precision of the search, far below the gap due to the finite choice of accuracies."""

@@ -8,14 +8,17 @@ import numpy as np
 import scipy
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import no_epsilon_of_family
+from privcore.auditing.counts import no_epsilon_of_family, revealed_tail
 from privcore.auditing.exact import exact_tail
-from privcore.auditing.halves import MOST_HALVES, few_errors_of_halves, few_errors_of_halves_bounds
-from privcore.auditing.optimal import error_rates, few_errors
-from privcore.auditing.planning_problems import AuditPower
-from privcore.auditing.problems import AuditMu
+from privcore.auditing.optimal import (
+    MOST_HALVES,
+    error_rates,
+    few_errors,
+    few_errors_of_halves,
+    few_errors_of_halves_bounds,
+)
+from privcore.auditing.problems import AuditMu, AuditPower
 from privcore.auditing.recursion import APPROXIMATE, GAUSSIAN, NO_LINES, unlikely
-from privcore.auditing.revealed import revealed_tail
 from privcore.auditing.tightest import mu_cost, tightest_mu
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import Array

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from privcore.answer import Answer
-from privcore.auditing.approximate import epsilon_of, no_gaussian_epsilon, refuted_mu
-from privcore.auditing.curve import MOST_MU, curve_cost, curve_mu
-from privcore.auditing.exact import AuditingExact, exact_epsilon
+from privcore.auditing.counts import epsilon_of, no_gaussian_epsilon, refuted_mu
+from privcore.auditing.exact import MOST_MU, AuditingExact, curve_cost, curve_mu, exact_epsilon
 from privcore.auditing.problems import (
     LEAST,
     AuditEpsilon,
@@ -17,8 +16,7 @@ from privcore.auditing.problems import (
     recursion_cost,
     refuted,
 )
-from privcore.auditing.programme import gaussian_profile, too_many_guesses
-from privcore.auditing.programme_search import largest_mu
+from privcore.auditing.programme import gaussian_profile, largest_mu, too_many_guesses
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import AUDIT_SEARCH
 from privcore.papers import MAHLOUJIFAR

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from privcore.answer import Answer, Status
 from privcore.auditing.planned import audit_of
-from privcore.auditing.planning_problems import AuditTraining
+from privcore.auditing.problems import AuditTraining
 from privcore.auditing.tightest import AuditingTightest, mu_cost, refuted_by
 from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR

@@ -8,7 +8,7 @@ import scipy
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.auditing.curve import MOST_MU, curve_cost, least_tail, probability_at
+from privcore.auditing.exact import MOST_MU, curve_cost, least_tail, probability_at
 from privcore.auditing.problems import AuditGaussianTail, Counts, recursion_cost, unlikely_at_most
 from privcore.auditing.programme import profile_of, proved_bound, slopes_about, solve, too_many_guesses
 from privcore.auditing.recursion import LINES, lines_of, smallest_level

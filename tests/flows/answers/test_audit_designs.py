@@ -15,8 +15,8 @@ from flows.answers.audit_design import INDEPENDENT, Design
 from flows.answers.audit_scores import Scored
 from privcore import DomainError, Point, evaluate, find, find_problem
 from privcore.auditing import check_half_included, check_one_included, guess_candidates
-from privcore.auditing.designs import probability_of_half
 from privcore.auditing.exact import exact_tail
+from privcore.auditing.problems import probability_of_half
 
 CANARIES, LEVEL = 200, 0.05
 EPSILON = 1.0

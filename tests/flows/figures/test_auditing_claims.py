@@ -12,7 +12,7 @@ from flows.figures import papers
 from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import Point, evaluate, find, find_problem
-from privcore.auditing.approximate import epsilon_of
+from privcore.auditing.counts import epsilon_of
 from privcore.auditing.expected import simplex_success, success_cap
 from privcore.auditing.optimal import few_errors
 from privcore.auditing.recursion import gaussian_limit

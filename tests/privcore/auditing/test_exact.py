@@ -12,8 +12,8 @@ import scipy
 from scipy.stats import binom
 
 from privcore import Answer, Point, evaluate, find, find_problem
+from privcore.auditing.counts import revealed_tail
 from privcore.auditing.exact import exact_tail
-from privcore.auditing.revealed import revealed_tail
 
 SOLVER = 1e-7
 """Error of the solver of linear programmes."""

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 from privcore import Answer, Point, evaluate, find, find_problem
-from privcore.auditing.mean_counts import mean_correct
+from privcore.auditing.optimal import mean_correct
 
 CASES = [
     {"canaries": m, "guesses": guesses, "sigma": sigma, "sampling_probability": rate, "steps": steps}

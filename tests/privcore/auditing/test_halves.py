@@ -9,8 +9,12 @@ from scipy import integrate
 from scipy.stats import beta, binom, norm
 
 from privcore import Answer, Point, Status, evaluate, find, find_problem
-from privcore.auditing.halves import few_errors_of_halves, few_errors_of_halves_bounds, one_sided_error_rates
-from privcore.auditing.optimal import few_errors
+from privcore.auditing.optimal import (
+    few_errors,
+    few_errors_of_halves,
+    few_errors_of_halves_bounds,
+    one_sided_error_rates,
+)
 from privcore.auditing.power import few_errors_bounds
 from privcore.auditing.scores import guess, guess_clearest
 

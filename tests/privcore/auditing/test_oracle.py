@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from privcore import Answer, Point, evaluate, find, find_problem
+from privcore.auditing.counts import revealed_tail
 from privcore.auditing.optimal import expected_correct, few_errors
 from privcore.auditing.recursion import (
     APPROXIMATE,
@@ -19,7 +20,6 @@ from privcore.auditing.recursion import (
     largest_refuted,
     smallest_level,
 )
-from privcore.auditing.revealed import revealed_tail
 
 DATA = Path(__file__).parents[1] / "data" / "auditing.csv"
 Row = dict[str, str]

@@ -15,17 +15,13 @@ import pytest
 from scipy.special import betainc, betaincinv, ndtr, ndtri
 
 from privcore import Answer, DomainError, Point, Status, evaluate, find, find_problem
-from privcore.auditing.approximate import AuditingCombined, epsilon_of, refuted_mu
-from privcore.auditing.attaining import Attaining
-from privcore.auditing.best import best_guesses, first_tried
+from privcore.auditing.ceiling import Attaining
+from privcore.auditing.counts import AuditingCombined, epsilon_of, refuted_mu
 from privcore.auditing.expected import simplex_success, success_cap
-from privcore.auditing.halves import few_errors_of_halves
-from privcore.auditing.mean_counts import mean_correct, mean_correct_of_halves
-from privcore.auditing.optimal import few_errors
-from privcore.auditing.planned import planned_audit
-from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
+from privcore.auditing.optimal import few_errors, few_errors_of_halves, mean_correct, mean_correct_of_halves
+from privcore.auditing.planned import best_guesses, first_tried, planned_audit
 from privcore.auditing.power import claimed_mu, few_errors_bounds, least_refuting
-from privcore.auditing.problems import AuditEpsilon
+from privcore.auditing.problems import AuditBestGuesses, AuditEpsilon, AuditPower
 from privcore.auditing.recursion import GAUSSIAN
 from privcore.auditing.tightest import refuted_by
 from privcore.numerics.gaussian import gaussian_epsilon_bounds

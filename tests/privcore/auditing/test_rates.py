@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privcore.auditing.rates import (
+from privcore.auditing.scores import (
     area_interval,
     area_under_curve,
     best_threshold,

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privcore import Answer, Point, Status, evaluate, find, find_problem
+from privcore.auditing.expected import Scores
 from privcore.auditing.optimal import expected_correct
-from privcore.auditing.summed import Scores
 
 RATE = 4096 / 50_000
 FOUR_ERRORS = 4.0

@@ -9,11 +9,10 @@ import pytest
 from scipy.stats import binom, norm
 
 from privcore import Answer, Point, evaluate, find, find_problem
-from privcore.auditing.approximate import refuted_mu
-from privcore.auditing.best import best_guesses, with_mean_counts
-from privcore.auditing.planning_problems import AuditBestGuesses, AuditPower
+from privcore.auditing.counts import refuted_mu
+from privcore.auditing.planned import best_guesses, with_mean_counts
 from privcore.auditing.power import least_refuting
-from privcore.auditing.problems import AuditEpsilon, AuditGaussianTail
+from privcore.auditing.problems import AuditBestGuesses, AuditEpsilon, AuditGaussianTail, AuditPower
 from privcore.auditing.tightest import refuted_by, tightest_mu
 from privcore.registry import answering
 

@@ -15,7 +15,6 @@ from privcore import Answer, DomainError, Point, Status, evaluate
 from privcore.auditing import canary_training
 from privcore.auditing import params as audit_params
 from privcore.auditing import trained as trained_audit
-from privcore.auditing.approximate import AuditingCombined, AuditingGaussian
 from privcore.auditing.canary_training import (
     CLIP_NORM,
     PULL,
@@ -29,8 +28,8 @@ from privcore.auditing.canary_training import (
     recipe,
     train,
 )
-from privcore.auditing.planning_problems import AuditTraining
-from privcore.auditing.problems import AuditEpsilon
+from privcore.auditing.counts import AuditingCombined, AuditingGaussian
+from privcore.auditing.problems import AuditEpsilon, AuditTraining
 from privcore.auditing.tightest import AuditingTightest, AuditingTightestMu, refuted_by
 from privcore.auditing.trained import AuditingTrained, count_correct
 

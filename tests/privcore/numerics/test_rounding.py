@@ -20,9 +20,9 @@ from privcore.allocation.largest import log_exceedances
 from privcore.allocation.truncated import _rest
 from privcore.allocation.utility_formula import squared_error
 from privcore.allocation.utility_problems import AllocationError, PoissonError
-from privcore.auditing.attaining import Attaining, _largest
+from privcore.auditing.ceiling import Attaining, _largest
 from privcore.auditing.expected import simplex_success, success_cap
-from privcore.auditing.halves import few_error_masses
+from privcore.auditing.optimal import few_error_masses
 from privcore.auditing.problems import AuditGaussianTail, AuditTail
 from privcore.auditing.programme import _profile, proved_bound, solve
 from privcore.auditing.recursion import (
