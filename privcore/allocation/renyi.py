@@ -20,9 +20,9 @@ from privcore.allocation.problems import AllocationRenyi
 from privcore.allocation.reduction import blocks, exact, one_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio.divergence import Moment, divergence_ends
-from privcore.likelihood_ratio.enclose import powering
-from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.grid import Array
 from privcore.likelihood_ratio.profile import DIRECTIONS
+from privcore.likelihood_ratio.questions import powering
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import EXPRESSION, FEW_FUNCTIONS, SUMMED

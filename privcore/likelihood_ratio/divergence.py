@@ -19,8 +19,8 @@ from privcore.likelihood_ratio.distribution import (
     RatioDistribution,
     Resolution,
 )
-from privcore.likelihood_ratio.enclose import SCOUT, SMALLEST_DELTA
-from privcore.likelihood_ratio.kernel import Array
+from privcore.likelihood_ratio.grid import Array
+from privcore.likelihood_ratio.questions import SCOUT, SMALLEST_DELTA
 from privcore.numerics.rounding import SUMMED
 
 NEAR = 0.02
