@@ -70,6 +70,10 @@ def labels(
     epsilon = None if versus_rr is None else float(domain("label_epsilon", versus_rr))
     if epsilon == float("inf"):
         raise DomainError("Expected a finite --versus-rr, got inf.")
+    if epsilon == 0.0:
+        raise DomainError(
+            "Expected --versus-rr > 0, got 0: randomized response at 0 reveals nothing, and bags do."
+        )
     shown = 0
     with waiting(f"comparing under {comparison.prior}") as report:
         # The first paragraphs do not wait for the searches.

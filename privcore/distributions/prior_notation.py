@@ -135,17 +135,29 @@ def canonical_histogram(text: str) -> str | None:
     return ",".join(str(int(word)) for word in words)
 
 
-def canonical_sums(text: str) -> str | None:
-    """Return the canonical spelling of lists of weights, one list for each sum; None for other texts.
+def canonical_numbers(text: str) -> str | None:
+    """Return the canonical spelling of a list of numbers; None for other texts.
 
     Example:
-        >>> canonical_sums("1, 1.0,0; 0,.50,-1")
+        >>> canonical_numbers("1, 1.0,-.5"), canonical_numbers("1;2")
+        ('1,1,-0.5', None)
+    """
+    words = text.split(",")
+    if len(words) > MOST_MEMBERS:
+        raise DomainError(f"Expected at most {MOST_MEMBERS} numbers in a list, got {len(words)}.")
+    values = [number(word) for word in words]
+    return None if None in values else ",".join(spelled(x) for x in values if x is not None)
+
+
+def canonical_lists(text: str) -> str | None:
+    """Return the canonical spelling of lists of numbers, separated by semicolons; None for other texts.
+
+    Example:
+        >>> canonical_lists("1, 1.0,0; 0,.50,-1")
         '1,1,0;0,0.5,-1'
     """
-    rows = [[number(word) for word in row.split(",")] for row in text.split(";")]
-    if any(x is None for row in rows for x in row):
-        return None
-    return ";".join(",".join(spelled(x) for x in row if x is not None) for row in rows)
+    rows = [canonical_numbers(row) for row in text.split(";")]
+    return None if None in rows else ";".join(row for row in rows if row is not None)
 
 
 def class_rows(text: str) -> list[list[float]]:

@@ -56,8 +56,8 @@ class LabelsClasses(Method[Answered]):
         return Cost(seconds=0.001 + 4e-6 * states * len(rows) * len(rows[0]), bytes=1e6 + 1000.0 * states)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
-        if problem.mechanism == "none":
-            return Answer.enclosure(0.0, 0.0, detail="nothing is released")
+        if problem.mechanism == "none" or problem.label_epsilon == 0.0:
+            return Answer.enclosure(0.0, 0.0, detail="the release is independent of the class")
         if isinstance(problem, ClassRatio):
             return _ratio(problem)
         rows = problem.rows

@@ -1,4 +1,7 @@
-"""Parameters of the releases of labels, declared once, as in `params`."""
+"""Parameters of the releases of labels, declared once, as in `params`.
+
+One file, since a parameter must not be declared twice.
+"""
 
 from dataclasses import replace
 
@@ -7,8 +10,9 @@ from privcore.distributions.prior_notation import (
     canonical_bag,
     canonical_classes,
     canonical_histogram,
+    canonical_lists,
+    canonical_numbers,
     canonical_prior,
-    canonical_sums,
 )
 from privcore.parameter import Choice, Integer, Real, Text
 
@@ -35,7 +39,6 @@ LABEL_EPSILON = Real(
     unit="nats",
     lower=0.0,
     upper=700.0,
-    lower_open=True,
     infinite=True,
     typical=(0.0625, 0.25, 1.0, 4.0, float("inf")),
     meaning="Label differential privacy epsilon of the mechanism; inf for a mechanism without noise",
@@ -176,9 +179,52 @@ SUMS = Text(
     name="sums",
     symbol="W",
     grammar="{weights of the examples, one list for each released sum, such as 1,1,0;0,1,1}",
-    canonical=canonical_sums,
+    canonical=canonical_lists,
     typical=("1,1,1", "1,1,0;0,1,1", "1,2,4", "0.5,-1,1"),
     meaning="Weights of the labels in each released sum; sums overlap if an example has weights in several",
+)
+FEATURES = Text(
+    name="features",
+    symbol="x",
+    grammar="{features of the examples, one list for each example, such as 1,0.5;1,-2}",
+    canonical=canonical_lists,
+    typical=("1;2;-1", "1,0.5;1,-2;0,1", "1,0;1,0.5;1,-1;1,2"),
+    meaning="Features of each example in the bag; a constant feature 1 is an intercept",
+)
+WEIGHTS = Text(
+    name="weights",
+    symbol="w",
+    grammar="{weights of the features, such as 0.3,-1}",
+    canonical=canonical_numbers,
+    typical=("0.5", "0.3,-1", "0,0"),
+    meaning="Weights of the logistic regression, one for each feature",
+)
+CLASS_NUMBER = Integer(
+    name="class_number",
+    symbol="c",
+    unit="classes",
+    lower=2,
+    upper=10**6,
+    typical=(2, 3, 10, 1000),
+    meaning="Number of classes",
+)
+FLIP_PROBABILITY = Real(
+    name="flip_probability",
+    symbol=r"\pi",
+    lower=0.0,
+    upper=1.0,
+    upper_open=True,
+    typical=(0.0, 0.1, 0.25, 0.5),
+    meaning="Probability that the released class is not the true one",
+)
+CAPACITY = Real(
+    name="capacity",
+    symbol="C",
+    unit="bits",
+    lower=0.0,
+    upper=20.0,
+    typical=(0.01, 0.25, 1.0),
+    meaning="Capacity of the channel from the class to the released class",
 )
 OUTPUTS = Integer(
     name="outputs",

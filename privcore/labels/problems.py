@@ -32,6 +32,13 @@ MECHANISM: tuple[Constraint, ...] = (
         "Expected a finite label_epsilon for mechanism {mechanism}, got inf.",
         where=NoneOf("mechanism", NOISELESS),
     ),
+    NoneOf(
+        "label_epsilon",
+        (0.0,),
+        "Expected label_epsilon > 0 for {mechanism}, whose noise would be infinite, got 0; mechanism=rr "
+        "accepts 0.",
+        where=NoneOf("mechanism", ("rr",)),
+    ),
     OneOf(
         "bag_size",
         (1,),

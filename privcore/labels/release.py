@@ -1,7 +1,7 @@
 """Random releases of labels, debiased: their means are the proportions of labels 1 in the bags."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privcore.labels import params as label_params
 
+_POSITIVE = replace(label_params.LABEL_EPSILON, lower_open=True)
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -103,7 +104,7 @@ def laplace_sums(sums: Labels, epsilon: float, rng: np.random.Generator) -> Floa
         >>> laplace_sums(np.array([0, 3]), 700.0, np.random.default_rng(0)).round(1).tolist()
         [0.0, 3.0]
     """
-    return sums + rng.laplace(scale=1.0 / label_params.LABEL_EPSILON.check(epsilon), size=sums.shape)
+    return sums + rng.laplace(scale=1.0 / _POSITIVE.check(epsilon), size=sums.shape)
 
 
 def geometric_sums(sums: Labels, bag_size: int, epsilon: float, rng: np.random.Generator) -> Labels:
@@ -116,7 +117,7 @@ def geometric_sums(sums: Labels, bag_size: int, epsilon: float, rng: np.random.G
         >>> geometric_sums(np.array([0, 3]), 4, 700.0, np.random.default_rng(0)).tolist()
         [0, 3]
     """
-    success = -math.expm1(-label_params.LABEL_EPSILON.check(epsilon))
+    success = -math.expm1(-_POSITIVE.check(epsilon))
     noise = rng.geometric(success, sums.shape) - rng.geometric(success, sums.shape)
     # Clipping the noise to [-k, k] first does not change the result, and prevents an overflow of the sum.
     noisy: Labels = np.clip(sums + np.clip(noise, -bag_size, bag_size), 0, bag_size)
@@ -183,8 +184,8 @@ def debiased_variance(sums: ArrayLike, bag_size: int, epsilon: float) -> Floats:
         [0.9207, 0.9207]
     """
     s = np.asarray(sums)
-    r = math.exp(-label_params.LABEL_EPSILON.check(epsilon))
-    at_ends = (np.power(r, s) + np.power(r, bag_size - s)) / (1.0 + r)
+    r = math.exp(-_POSITIVE.check(epsilon))
+    at_ends = (np.exp(-epsilon * s) + np.exp(-epsilon * (bag_size - s))) / (1.0 + r)
     variances: Floats = 0.5 * geometric_variance(bag_size, epsilon) * (2.0 - at_ends)
     return variances
 
@@ -209,10 +210,10 @@ def laplace_variance(bag_size: int, epsilon: float) -> float:
         >>> laplace_variance(8, 0.25)
         0.5
     """
-    scale = 1.0 / (bag_size * label_params.LABEL_EPSILON.check(epsilon))
+    scale = 1.0 / (bag_size * _POSITIVE.check(epsilon))
     return 2.0 * scale * scale
 
 
 def _odds(epsilon: float) -> float:
     """Return 1 / (e^epsilon - 1), the mean of the geometric noise beyond a clipping limit."""
-    return 1.0 / math.expm1(label_params.LABEL_EPSILON.check(epsilon))
+    return 1.0 / math.expm1(_POSITIVE.check(epsilon))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from privcore.answer import Answer, Status
 from privcore.labels import params as label_params
 from privcore.labels.datasets import SIZES, load
-from privcore.labels.learning_problems import LabelLearning, Learned
 from privcore.labels.release import release
+from privcore.labels.utility_problems import LabelLearning, Learned
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
 

@@ -48,6 +48,8 @@ class LabelsUnchanged(Method[Answered]):
 
     def applies(self, problem: Answered) -> str | None:
         etas = _values(problem)
+        if problem.label_epsilon == 0.0:
+            return None
         if etas is None:
             return "The prior has infinitely many values of eta."
         return None if unchanged(etas, problem) else "Some releases change the best guess."
@@ -69,7 +71,7 @@ def changes_nothing(problem: LabelProblem) -> bool:
         >>> changes_nothing(problem)
         True
     """
-    if problem.mechanism == "none":
+    if problem.mechanism == "none" or problem.label_epsilon == 0.0:
         return True
     atoms = problem.attacked.atoms
     return atoms is not None and unchanged(atoms[0], problem)
@@ -90,7 +92,7 @@ def unchanged(etas: Array, problem: LabelProblem | BagAdvantage | MemberAdvantag
         >>> unchanged(np.array([0.3]), problem), unchanged(np.array([0.4]), problem)
         (True, False)
     """
-    if problem.mechanism == "none":
+    if problem.mechanism == "none" or problem.label_epsilon == 0.0:
         return True
     rare = np.minimum(etas, 1.0 - etas)
     if math.isinf(problem.label_epsilon):

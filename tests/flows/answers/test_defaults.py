@@ -39,6 +39,7 @@ FIXED |= {"runs_with": 1000, "runs_without": 1000, "true_positives": 60, "false_
 LARGE, SMALL, NEITHER = "large", "small", "neither"
 SAFE = {
     "accuracy": LARGE,
+    "capacity": LARGE,
     "advantage": LARGE,
     "correct": LARGE,
     "delta": LARGE,
@@ -54,8 +55,10 @@ SAFE = {
     "auc": SMALL,
     "mu": SMALL,
     "security": SMALL,
+    "gradient_square": NEITHER,
     "guesses": NEITHER,
     "posterior": NEITHER,
+    "variance": NEITHER,
 }
 """Side of the safe truth by the quantity: a large loss, error or p-value, a small utility or refuted mu."""
 SAFE_OF = {

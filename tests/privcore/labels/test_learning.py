@@ -20,8 +20,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from privcore import Answer, DomainError, Point, Status, evaluate
 from privcore.labels import trained, training
 from privcore.labels.datasets import DESCRIPTIONS, SIZES, load
-from privcore.labels.gradient_noise import noise_gradient_square, proportion_gradient
-from privcore.labels.learning_problems import LabelLearning, LabelLearningLoss
+from privcore.labels.gradient import noise_gradient_square, proportion_gradient
 from privcore.labels.release import (
     Release,
     debiased_proportion,
@@ -32,6 +31,7 @@ from privcore.labels.release import (
     laplace_variance,
 )
 from privcore.labels.trained import LabelsTrained
+from privcore.labels.utility_problems import LabelLearning, LabelLearningLoss
 
 TABLE = Path(__file__).parents[1] / "data" / "labels.csv"
 SPREAD = 4.0  # standard errors; the seeds are fixed
@@ -342,7 +342,7 @@ def test_another_process_gets_the_same_bits_even_where_jax_is_asked_for_doubles(
     here = learned("digits", "llp-geometric", 4, 1.0, model="mlp", trials=2)
     command = (
         "from privcore import Point, evaluate\n"
-        "from privcore.labels.learning_problems import LabelLearning\n"
+        "from privcore.labels.utility_problems import LabelLearning\n"
         "from privcore.labels.trained import LabelsTrained\n"
         "fields = {'mechanism': 'llp-geometric', 'bag_size': 4, 'label_epsilon': 1.0, 'model': 'mlp'}\n"
         "asked = LabelLearning(data='digits', **fields)\n"
