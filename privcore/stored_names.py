@@ -129,7 +129,7 @@ METHODS = {
     "batches.certified": "training.certified:BatchesCertified",
     "truncated.certified": "training.certified:TruncatedCertified",
     "runs.certified": "training.certified:RunsCertified",
-    "runs.curves": "training.curves:RunsCurves",
+    "runs.curves": "training.certified:RunsCurves",
     "auditing.approximate": "auditing.counts:AuditingApproximate",
     "auditing.attaining": "auditing.ceiling:AuditingAttaining",
     "auditing.claimed": "training.claimed:AuditingClaimed",

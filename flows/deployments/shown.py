@@ -112,8 +112,7 @@ class Shown:
             address: Where a browser finds this folder, or None.
         """
         from flows.reports.charts import NEEDED, available
-        from flows.reports.files import write
-        from flows.reports.markdown import tables
+        from flows.reports.files import tables, write
         from flows.reports.sweep_report import sweep_report
 
         try:

@@ -1,30 +1,195 @@
-"""Charts: specifications of Vega-Lite by Altair; SVG, PDF and JavaScript for browsers by vl-convert."""
+"""Charts: marks encoded for Vega-Lite by Altair, and SVG, PDF and JavaScript for browsers by vl-convert."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from textwrap import wrap
 from typing import Any
 
-from flows.reports.axes import Ends
-from flows.reports.captions import captions
-from flows.reports.encodings import (
-    ROOM,
-    WIDTH,
-    along,
-    altair,
-    color,
-    data,
-    of_setting,
-    scale,
-    shape,
-    ticks,
-    ticks_along,
-    tooltip,
-)
-from flows.reports.plot import UNPROVED, Form, Plot, shown
+from flows.answers.show import methods_text, sure
+from flows.figures.panels import RAMP, between
+from flows.printing import exactly, rounded_down, rounded_up
+from flows.reports.plot import UNPROVED, Ends, Form, Mark, Plot, captions, is_geometric, shown
 from privcore import DomainError
+from privcore.parameter import Value
+
+_WORDS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
+"""Colours of series that are words, distinguishable with any colour vision."""
+_SHAPES = {
+    Form.BRACKET: "circle",
+    Form.LEAST: "triangle-up",
+    Form.MOST: "triangle-down",
+    Form.DOUBTFUL: "diamond",
+    Form.DOUBTFUL_LEAST: "M0,-1.4L1.2,0H.4V1.4H-.4V0H-1.2Z",  # an arrow
+    Form.DOUBTFUL_MOST: "M0,1.4L1.2,0H.4V-1.4H-.4V0H-1.2Z",
+    Form.IMPORTED: "triangle-right",
+    Form.ESTIMATE: "cross",
+    Form.CONFLICT: "square",
+}
+WIDTH = 620
+"""Width in pixels of a chart in a file."""
+ROOM = f"((isValid(containerSize()[0]) ? containerSize()[0] : {WIDTH + 70}) - 70)"
+"""Vega expression for the approximate width in pixels next to the vertical axis, before the layout."""
+TICKS = {
+    "format": "~g",
+    "labelExpr": "datum.label === '' ? '' : datum.value == 0 ? '0'"
+    " : abs(datum.value) < 1e6 && abs(datum.value) >= 1e-3 ? format(datum.value, ',~g')"
+    " : replace(format(datum.value, '.3~e'), '+', '')",
+}
+"""Numbers as people write them: 10,000 and 0.01, but 1e-5 and 1e6. Logarithmic axes have empty labels."""
+_FLUSH = 14
+"""Pixels from the end of an axis within which a label is moved inward, so that it is not cut."""
+_LETTER = 8
+"""Most pixels of a letter in a legend."""
+
+
+def altair() -> Any:
+    """Return the module Altair, untyped, since types of its generated classes would be almost empty."""
+    import altair as found
+
+    return found
+
+
+def ticks(**options: Any) -> Any:
+    """Return an axis of numbers."""
+    return altair().Axis(labelOverlap=True, **TICKS, **options)
+
+
+def ticks_along(**options: Any) -> Any:
+    """Return a horizontal axis of numbers, with room for its labels on a telephone."""
+    return ticks(labelFlush=_FLUSH, **options)
+
+
+def of_setting(texts: Sequence[object]) -> str:
+    """Return a Vega expression for the value that belongs to the visible setting."""
+    return f"{json.dumps(texts)}[setting]"
+
+
+def along(plot: Plot) -> Any:
+    """Return the horizontal axis: words, or numbers, which are logarithmic if they are spaced like powers."""
+    alt = altair()
+    if isinstance(plot.marks[0].x, str):
+        return alt.X("x:N", title=plot.x_name, sort=None, axis=alt.Axis(labelLimit=160, labelAngle=-35))
+    log = is_geometric(mark.x for mark in plot.marks)
+    scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False, nice=False)
+    return alt.X("x:Q", title=plot.x_name, scale=scale, axis=ticks_along())
+
+
+def scale(plot: Plot, ends: Ends) -> Any:
+    """Return the scale of the brackets, which follows the visible setting."""
+    alt = altair()
+    kind = "log" if ends.log else "linear"
+    lows, highs = zip(*(ends.edges[setting] for setting in plot.settings), strict=True)
+    if len(lows) == 1:
+        return alt.Scale(type=kind, domain=[lows[0], highs[0]], nice=False, clamp=True)
+    low, high = (alt.ExprRef(of_setting(some)) for some in (lows, highs))
+    no_zero = {} if ends.log else {"zero": False}
+    return alt.Scale(type=kind, domainMin=low, domainMax=high, nice=False, clamp=True, **no_zero)
+
+
+def data(plot: Plot, ends: Ends) -> list[dict[str, Any]]:
+    """Return the data of the marks for Vega: positions as numbers, and tooltips as text, rounded outwards."""
+    places = {setting: k for k, setting in enumerate(plot.settings)}
+    paths = dict[tuple[Value, ...], int]()
+    seen = Counter[tuple[Value, ...]]()
+    found = []
+    for mark in plot.marks:
+        # Several marks at one place belong to separate lines, and so do simulations of different methods.
+        kind = (methods_text(mark.bracket), mark.form) if mark.form in UNPROVED else ("", "")
+        place = (mark.setting, mark.series, *kind, mark.x)
+        path = (*kind, seen[place])
+        seen[place] += 1
+        datum = _datum(plot, ends, mark) | {"g": places[mark.setting]}
+        found.append(datum | ({"p": number} if (number := paths.setdefault(path, len(paths))) else {}))
+    return found
+
+
+def _datum(plot: Plot, ends: Ends, mark: Mark) -> dict[str, Any]:
+    """Return the data of a mark for Vega; `a` to `b` is its bar, `e` its position in a line."""
+    form = mark.form
+    assert form is not None, "drawable() keeps only marks with a form"
+    found: dict[str, Any] = {
+        "x": mark.x,
+        "s": mark.series if plot.is_scaled else plot.label(mark.series),
+        "y": ends.held(mark, mark.shown),
+        "xt": exactly(mark.x),
+        "st": exactly(mark.series),
+        "lo": rounded_down(mark.bracket.lower),
+        "up": rounded_up(mark.bracket.upper),
+        "by": methods_text(mark.bracket),
+        "form": form.value,
+    }
+    if form is Form.CONFLICT:
+        found["b"] = ends.held(mark, mark.bracket.upper)
+    elif mark.has_bar or (plot.intervals and not mark.is_estimate):
+        # A bound on one side is drawn to the edge on the other side.
+        found |= {"a": ends.held(mark, mark.bracket.lower), "b": ends.held(mark, mark.bracket.upper)}
+    if form in (Form.BRACKET, Form.MOST, *UNPROVED) and not mark.is_estimate:
+        found["e"] = found["y"]
+    found |= {f"m{k}": exactly(value) for k, value in enumerate(mark.more.values())}
+    if mark.value is not None:
+        found["v"] = f"{mark.value:.6g}"
+    if mark.bracket.confidence < 1.0:
+        found["c"] = sure(mark.bracket.confidence)
+    if mark.bracket.imported:
+        found["im"] = " and ".join(mark.bracket.imported)
+    return found
+
+
+def color(plot: Plot) -> Any:
+    """Return the colours of the series: distinct for words, a ramp for few numbers, a scale for many."""
+    alt = altair()
+    if len(plot.series) == 1:
+        return alt.value(_WORDS[0])
+    title = plot.series_name or None
+    labels = [plot.label(value) for value in plot.series]
+    if plot.is_scaled:
+        kind = "log" if is_geometric(plot.series) else "linear"
+        colors = alt.Scale(type=kind, range=list(RAMP), interpolate="rgb")
+        return alt.Color("s:Q", title=title, scale=colors, legend=_legend(labels, **TICKS))
+    if any(isinstance(value, str) for value in plot.series) and len(labels) <= len(_WORDS):
+        shades: Sequence[str] = _WORDS[: len(labels)]
+    else:
+        shades = between(len(labels))
+    symbol = "square" if plot.intervals else "stroke"
+    legend = _legend(labels, symbolType=symbol, symbolStrokeWidth=3, symbolOpacity=1)
+    return alt.Color("s:N", title=title, scale=alt.Scale(domain=labels, range=list(shades)), legend=legend)
+
+
+def shape(plot: Plot) -> Any:
+    """Return the shapes of the forms, with a legend unless all marks are proved brackets."""
+    alt = altair()
+    names = [form.value for form in plot.forms]
+    shapes = alt.Scale(domain=names, range=[_SHAPES[form] for form in plot.forms])
+    legend = _legend(names, symbolFillColor="#555555", symbolOpacity=1)
+    return alt.Shape(
+        "form:N", title=None, scale=shapes, legend=None if plot.forms == [Form.BRACKET] else legend
+    )
+
+
+def _legend(labels: Sequence[str], **look: Any) -> Any:
+    """Return a legend above the chart, with the number of columns that fits, since telephones are narrow."""
+    alt = altair()
+    column = 30 + _LETTER * max(map(len, labels))
+    columns = alt.ExprRef(f"max(1, min(8, floor({ROOM} / {column})))")
+    return alt.Legend(
+        orient="top", columns=columns, columnPadding=16, labelLimit=alt.ExprRef(f"{ROOM} - 30"), **look
+    )
+
+
+def tooltip(plot: Plot) -> list[Any]:
+    """Return the tooltip of a mark."""
+    lines = [("xt", plot.x_name), ("st", plot.series_name)]
+    lines += [(f"m{k}", name) for k, name in enumerate(plot.marks[0].more)]
+    lines += [("lo", f"{plot.y_name}, lower"), ("up", f"{plot.y_name}, upper")]
+    lines += [("v", "estimate")] if any(mark.value is not None for mark in plot.marks) else []
+    lines += [("c", "confidence")] if any(mark.bracket.confidence < 1.0 for mark in plot.marks) else []
+    lines += [("by", "method"), ("form", "kind")]
+    lines += [("im", "lookup table")] if any(mark.bracket.imported for mark in plot.marks) else []
+    return [altair().Tooltip(f"{name}:N", title=title) for name, title in lines if title]
+
 
 NEEDED = "Charts need two more packages: `pip install 'privsweep[report]'`."
 FIGURES = ("svg", "pdf")

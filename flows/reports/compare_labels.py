@@ -9,11 +9,11 @@ from typing import Any
 from flows.answers.ask import UncoveredError
 from flows.printing import exactly
 from flows.reports.comparison import Entry, imported_text, lacking, methods_of, side_by_side
-from flows.reports.comparison_summary import summary_of_bags
-from flows.reports.contradictions import contradictions_about
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
+from flows.reports.summary import summary_of_bags
+from flows.reports.tables import contradictions_about
 from privcore import Bracket, find_problem
 from storage import Store
 from storage.contradictions import remedy

@@ -8,13 +8,12 @@ from flows.answers.catalogue import meaning_of
 from flows.answers.sweep_table import Line
 from flows.printing import listed
 from flows.reports.comparison import lacking
-from flows.reports.contradictions import contradictions_about
 from flows.reports.document import Block, Document, Heading, Paragraph, counted
 from flows.reports.plot import Mark, Plot, drawable
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, check_exists, stored
 from flows.reports.summary import summary
-from flows.reports.tables import of_answers
+from flows.reports.tables import contradictions_about, of_answers
 from privcore import PROBLEMS, Problem, intersect
 from storage import Store
 

@@ -18,8 +18,7 @@ from flows.answers.compare_picture import brief
 from flows.answers.palette import DARK, LIGHT, NAMES
 from flows.answers.run_phases import adjacency_of
 from flows.printing import say
-from flows.reports.charts import svg
-from flows.reports.encodings import altair
+from flows.reports.charts import altair, svg
 from storage import Store, open_store
 from storage.disk import write_atomically
 

@@ -11,7 +11,7 @@ from flows.figures.figure import Figure, Picture
 from flows.figures.panels import BLUE, GREY, ORANGE, Panel, Trace
 from flows.printing import listed, rounded_down, rounded_up
 from flows.reports.document import Document, Heading, Paragraph, TextTable
-from flows.reports.html import html
+from flows.reports.files import html
 from flows.reports.plot import Mark, Plot
 from privcore import Bracket, DomainError
 from privcore.training import RunProfile

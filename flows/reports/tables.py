@@ -1,15 +1,17 @@
-"""Tables of a report: brackets, single methods, conflicts and failures; ends are rounded outwards."""
+"""Tables of a report: brackets, single methods, conflicts, failures and contradictions between methods."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from flows.answers.show import methods_text, sure, width_text
 from flows.answers.sweep_table import Line
 from flows.printing import exactly, listed, rounded_down, rounded_up
-from flows.reports.document import TextTable, counted
-from flows.reports.stored import StoredAnswer
-from privcore import Problem
+from flows.reports.document import Block, Heading, TextTable, counted
+from flows.reports.stored import StoredAnswer, conflicts, stored
+from privcore import Problem, find_problem
 from privcore.parameter import Value
+from storage import Store
 from storage.contradictions import remedy
 from storage.marks import NOT_RECOMPUTED, origin_text
 
@@ -114,3 +116,49 @@ def _fields(rows: Sequence[Mapping[str, Value]]) -> tuple[Columns, dict[str, Val
 def _table(title: str, same: Mapping[str, Value], columns: Columns) -> TextTable:
     told = f"{title}, with {listed(same)}" if same else title
     return TextTable(title=told, names=list(columns), rows=list(zip(*columns.values(), strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradictions:
+    """The contradictions about some problems; all empty if there are none.
+
+    Attributes:
+        asked: The problems, by their ids.
+        blocks: Heading and table.
+        incomplete: The sentence for the exit code.
+    """
+
+    asked: Mapping[str, Problem]
+    blocks: Sequence[Block] = ()
+    incomplete: Sequence[str] = ()
+
+
+def contradictions_of(found: Sequence[Mapping[str, object]], asked: Mapping[str, Problem]) -> Contradictions:
+    """Return the contradictions as parts of a report.
+
+    Args:
+        found: From `conflicts`.
+        asked: The problems, by their ids.
+    """
+    if not found:
+        return Contradictions(asked={})
+    ids = {each["problem_id"] for each in found}
+    sources = {str(each[f"{end}_import"] or "") for each in found for end in ("lower", "upper")} - {""}
+    resolved = f"; {remedy(sources)}" if sources else ""
+    return Contradictions(
+        asked={key: problem for key, problem in asked.items() if key in ids},
+        blocks=[Heading(text="Contradictions"), of_conflicts(found, asked)],
+        incomplete=[f"{counted(len(found), 'contradiction')} between methods{resolved}."],
+    )
+
+
+def contradictions_about(store: Store, names: Collection[str]) -> Contradictions:
+    """Return the contradictions about all stored problems with these names."""
+    found = [each for each in conflicts(store) if each["problem"] in names]
+    ids = {each["problem_id"] for each in found}
+    asked = {
+        answer.row["problem_id"]: find_problem(name).from_fields(answer.fields)
+        for name in {str(each["problem"]) for each in found}
+        for answer in stored(store, find_problem(name), ids)
+    }
+    return contradictions_of(found, asked)

@@ -14,8 +14,7 @@ from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_b
 from privcore.params import EPSILON
 from privcore.registry import find_problem
 from privcore.training import written
-from privcore.training.certified import RunsCertified
-from privcore.training.curves import RunsCurves
+from privcore.training.certified import RunsCertified, RunsCurves
 from privcore.training.params import FALSE_POSITIVE_RATE, SMALLEST_FALSE_POSITIVE_RATE
 
 BOTH = "add-remove"

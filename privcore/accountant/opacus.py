@@ -13,9 +13,9 @@ from privcore.accountant.accountant import PrivsweepAccountant
 from privcore.errors import DomainError
 from privcore.likelihood_ratio.questions import Question, requested
 from privcore.likelihood_ratio.ratios import Gaussian
-from privcore.training.bounds import Above, Bounds, composed
 from privcore.training.brackets import enclosed_run
 from privcore.training.epochs import Shuffling
+from privcore.training.samplers import Above, Bounds, composed
 
 SAMPLERS = ("poisson", "shuffling", "shuffling-once", "none")
 """Poisson sampling; a new random order in each epoch; the same random order in all epochs; a fixed order."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from privcore.accountant.finite import Finite, Laplace, approximate
 from privcore.likelihood_ratio.ratios import Gaussian, Ratio, Sampled
 from privcore.numerics.rounding import FEW_FUNCTIONS
-from privcore.training.bounds import Bounds
 from privcore.training.phase import Phase
+from privcore.training.samplers import Bounds
 
 WIDENING = 1.0 + FEW_FUNCTIONS
 SMALLEST_LOSS = 1e-6

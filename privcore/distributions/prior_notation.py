@@ -5,10 +5,8 @@ import re
 
 from privcore.distributions.notation import CALL, canonical_reference, number, spelled
 from privcore.distributions.prior import Prior
-from privcore.distributions.prior_beta import Beta, Uniform
-from privcore.distributions.prior_column import certain_fingerprint, column_prior, fingerprint
-from privcore.distributions.prior_finite import FinitePrior
-from privcore.distributions.prior_logit_normal import LogitNormal
+from privcore.distributions.prior_density import Beta, LogitNormal, Uniform
+from privcore.distributions.prior_finite import FinitePrior, certain_fingerprint, column_prior, fingerprint
 from privcore.errors import DomainError
 from privcore.numerics.kept import kept
 

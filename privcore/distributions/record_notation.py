@@ -4,8 +4,7 @@ import math
 
 from privcore.distributions.notation import CALL, file_assumption, number, spelled
 from privcore.distributions.record import RecordDistribution
-from privcore.distributions.record_column import canonical_column, column_law
-from privcore.distributions.record_finite import FiniteRecord, written
+from privcore.distributions.record_finite import FiniteRecord, canonical_column, column_law, written
 from privcore.distributions.record_infinite import Geometric, Mixed, Zipf
 from privcore.errors import DomainError
 from privcore.numerics.kept import kept

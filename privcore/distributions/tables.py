@@ -5,10 +5,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from privcore.distributions.table_arrays import MOST_BYTES, read_arrays
-from privcore.distributions.table_csv import read_csv
+from privcore.distributions.table_columns import MOST_BYTES, read_arrays, read_csv, read_json
 from privcore.distributions.table_formats import MOST_ROWS, Format, format_of, no_rows, places
-from privcore.distributions.table_json import read_json
 from privcore.errors import DomainError
 
 _NONE: Mapping[str, str] = MappingProxyType({})

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from privcore.answer import Answer
-from privcore.distributions.prior_beta import Beta, Uniform
+from privcore.distributions.prior_density import Beta, Uniform
 from privcore.labels import geometric
 from privcore.labels.compositions import multisets
 from privcore.labels.poisson_binomial import Array, relative_error

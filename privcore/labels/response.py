@@ -52,7 +52,7 @@ def response_advantage(law: Prior, epsilon: float) -> tuple[float, float]:
         epsilon: Label differential privacy of the randomized response, > 0.
 
     Example:
-        >>> from privcore.distributions.prior_beta import Uniform
+        >>> from privcore.distributions.prior_density import Uniform
         >>> low, high = response_advantage(Uniform(), 1.0)
         >>> low <= 0.0533880667585181 <= high
         True

@@ -3,8 +3,8 @@
 Parameters of experiments only are in `experiments/params.py`.
 """
 
+from privcore.distributions.columns import canonical_sample
 from privcore.distributions.record_notation import canonical_law, law_assumption
-from privcore.distributions.sample import canonical_sample
 from privcore.parameter import Choice, Integer, Real, Text
 from privcore.params import DELTA_MEANING
 

@@ -15,10 +15,9 @@ from privcore.training.sizes import (
 )
 
 if TYPE_CHECKING:
-    from privcore.training.notation import phase_named, phases, written
+    from privcore.training.notation import PHASES, phase_named, phases, written
     from privcore.training.numbers import ProfileLine, RunProfile, run_profile
     from privcore.training.phase import RELATIONS, Phase
-    from privcore.training.phase_kinds import PHASES
 else:
     _HOMES = {
         "PHASES": "phase_kinds",

@@ -8,9 +8,8 @@ from privcore import params
 from privcore.constraint import AtMost
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.training import params as training_params
-from privcore.training.bounds import Bounds
 from privcore.training.phase import Owned, Phase
-from privcore.training.samplers import fixed_size, poisson, truncated, with_replacement
+from privcore.training.samplers import Bounds, fixed_size, poisson, truncated, with_replacement
 
 
 @dataclass(frozen=True, kw_only=True)

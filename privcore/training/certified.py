@@ -1,16 +1,32 @@
 """Proved lower and upper bounds of training runs: products of ratios, bracketed in convex order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.likelihood_ratio.questions import FIRST_DELTA, Question, requested
+from privcore.likelihood_ratio.questions import (
+    FIRST_DELTA,
+    AdvantageQuestion,
+    MuQuestion,
+    PowerQuestion,
+    Question,
+    RateQuestion,
+    accuracy_bounds,
+    accuracy_question,
+    requested,
+)
 from privcore.method import Cost, Direction, Method
-from privcore.papers import BALLE_BARTHE, CHUA_BALLS, CHUA_SCALABLE, FELDMAN_SHENFELD, ZHU
+from privcore.papers import BALLE_BARTHE, CHUA_BALLS, CHUA_SCALABLE, DONG_ROTH, FELDMAN_SHENFELD, ZHU
 from privcore.problem import Problem
-from privcore.training.bounds import Bounds, composed
 from privcore.training.brackets import enclosed_run, estimated
+from privcore.training.curve_problems import (
+    RunAccuracy,
+    RunAdvantage,
+    RunFalsePositiveRate,
+    RunMu,
+    RunTruePositiveRate,
+)
 from privcore.training.own_problem import cost_of_proofs, own_problem, proved
 from privcore.training.phase import RELATIONS, unamplified
 from privcore.training.problems import (
@@ -26,6 +42,7 @@ from privcore.training.problems import (
     WithReplacementDelta,
     WithReplacementEpsilon,
 )
+from privcore.training.samplers import Bounds, composed
 
 P = TypeVar("P", bound=TrainingProblem)
 CONVEX = "convex order: docs/certified.md; docs/training-runs.md"
@@ -134,3 +151,41 @@ class RunsCertified(Certified[RunEpsilon | RunDelta]):
     reference = f"{FELDMAN_SHENFELD}, Theorem 3.1; {ZHU}, Theorems 10 and 11; {CONVEX}"
     version = 4
     shares = ("phases", "adjacency")
+
+
+Tested = RunTruePositiveRate | RunFalsePositiveRate | RunAdvantage | RunAccuracy | RunMu
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsCurves(Certified[Tested]):
+    r"""Enclose points of the trade-off curve of a run, its advantage and accuracy, and mu with its range.
+
+    The largest true positive rate at a rate a is $\inf_{\kappa \ge 0} (\kappa a + H_\kappa)$, which for a
+    discrete distribution is a broken line through sums of masses. So the dominating distribution of the run
+    gives the upper end, and a post-processing the lower end. A Gaussian curve is above a chord if it is above
+    both of its ends, so mu is compared at the vertices.
+    """
+
+    name = "runs.curves"
+    problems = (RunTruePositiveRate, RunFalsePositiveRate, RunAdvantage, RunAccuracy, RunMu)
+    reference = f"{DONG_ROTH}, Proposition 2.12 (duality); {CONVEX}"
+    version = 3
+    shares = ("phases", "adjacency")
+
+    def question(self, problem: Tested) -> Question:
+        if isinstance(problem, RunTruePositiveRate):
+            return PowerQuestion(at=problem.false_positive_rate, adjacency=problem.adjacency)
+        if isinstance(problem, RunFalsePositiveRate):
+            return RateQuestion(at=problem.true_positive_rate, adjacency=problem.adjacency)
+        if isinstance(problem, RunMu):
+            return MuQuestion(at=problem.smallest_false_positive_rate, adjacency=problem.adjacency)
+        if isinstance(problem, RunAccuracy):
+            return accuracy_question(problem.member_probability)
+        return AdvantageQuestion()
+
+    def answer(self, problem: Tested, seed: int) -> Answer:
+        found = super().answer(problem, seed)
+        if not isinstance(problem, RunAccuracy):
+            return found
+        lower, upper = accuracy_bounds(problem.member_probability, found.lower, found.upper)
+        return replace(found, lower=lower, upper=upper)

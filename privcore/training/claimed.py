@@ -20,11 +20,11 @@ from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import NOISE_BRACKET
 from privcore.papers import MAHLOUJIFAR
-from privcore.training.bounds import Above, Bounds, composed
 from privcore.training.brackets import estimated
 from privcore.training.curve_problems import AuditClaimTail
 from privcore.training.own_problem import proved
 from privcore.training.phase import RELATIONS, unamplified
+from privcore.training.samplers import Above, Bounds, composed
 
 _SMALLEST = 1e-12
 """p-values far below it do not get smaller by wider tails."""

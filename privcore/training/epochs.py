@@ -1,11 +1,11 @@
-"""Phases whose samplers pass over the data: random allocation, balls-in-bins sampling, and shuffling."""
+"""Ratios of epochs in which each example is used in k of the t steps, 1 < k < t."""
 
 import math
 from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
-from privcore.allocation.reduction import MOST_STEPS, blocks
+from privcore.allocation.reduction import MOST_CHOSEN, MOST_STEPS, blocks
 from privcore.allocation.shuffling_counts import counts
 from privcore.allocation.shuffling_one_epoch import Clones
 from privcore.constraint import AtMost
@@ -13,12 +13,71 @@ from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.opposed import opposed
 from privcore.likelihood_ratio.questions import powering
 from privcore.likelihood_ratio.ratios import Blend, Gaussian, OneOfSteps, Ratio, product, repeated
+from privcore.likelihood_ratio.symmetric import chosen
 from privcore.numerics.rounding import CLONE_COUNTS
 from privcore.training import params as training_params
-from privcore.training.bounds import Above, Bounds
-from privcore.training.chosen import ChosenBelow, ChosenSteps
-from privcore.training.counts import occupancies
 from privcore.training.phase import Owned, Phase
+from privcore.training.samplers import Above, Bounds, occupancies
+
+WORK = 1500
+"""Time of a distribution of k of t, in combinations of two distributions."""
+LEVELS = 8
+"""Width of its cells, as the number of combinations that add as much to the width of a bracket."""
+
+
+@dataclass(frozen=True)
+class ChosenSteps(Ratio):
+    """Ratio of k of t steps with Gaussian noise, 1 < k < t <= `MOST_STEPS`, from its moments at sums."""
+
+    s: float
+    participations: int
+    steps: int
+
+    def build(self, res: Resolution) -> RatioBracket:
+        from privcore.likelihood_ratio.k_of_t import k_of_t, level_of  # modules that phases do not need
+        from privcore.likelihood_ratio.steps import GaussianStep
+
+        k, t = self.participations, self.steps
+        return k_of_t(GaussianStep(1.0 / self.s), k, t, res.tail, level_of(k, t, res.fineness))
+
+    @property
+    def width(self) -> float:
+        return self.s
+
+    @property
+    def combinations(self) -> int:
+        return WORK
+
+    @property
+    def levels(self) -> int:
+        return LEVELS
+
+
+@dataclass(frozen=True)
+class ChosenBelow(Ratio):
+    """Ratio of k of t steps with Gaussian noise; only the lower distribution is valid.
+
+    For more than `MOST_CHOSEN` participations it is that of `MOST_CHOSEN` of them, which k of t dominates.
+    """
+
+    s: float
+    participations: int
+    steps: int
+
+    def build(self, res: Resolution) -> RatioBracket:
+        k = min(self.participations, MOST_CHOSEN)
+        coarse = Resolution(fineness=max(res.fineness, 0.1 if k <= 16 else 0.2), tail=res.tail)
+        ratio = chosen(Gaussian(self.s).bracket(coarse).lower, k, self.steps, coarse)
+        return RatioBracket(lower=ratio, upper=ratio)
+
+    @property
+    def width(self) -> float:
+        return self.s
+
+    @property
+    def combinations(self) -> int:
+        return 8 * (1 + min(self.participations, MOST_CHOSEN) // 8)
+
 
 GUESSES = tuple(20.0 / 1.35**k for k in range(16))
 """Values of epsilon, falling, for which the approximation of Gaussian steps by pure ones is chosen."""

@@ -1,4 +1,4 @@
-"""Notation of the phases of a run: one line, such as `poisson(sigma=1,...); none(sigma=5,steps=10)`."""
+"""Kinds of phases, and the notation of a run: one line, such as `poisson(sigma=1,...); none(...)`."""
 
 import re
 from collections.abc import Mapping
@@ -8,9 +8,26 @@ from typing import Any
 from privcore.distributions.notation import CALL, number, spelled
 from privcore.errors import DomainError, unknown
 from privcore.parameter import Choice, Text
+from privcore.training.batches import FixedSize, Poisson, Public, TruncatedPoisson, WithReplacement
+from privcore.training.epochs import Allocation, BallsInBins, Shuffling
 from privcore.training.phase import Phase
-from privcore.training.phase_kinds import PHASES
 from privcore.training.sizes import with_steps
+
+PHASES: dict[str, type[Phase]] = {
+    kind.name: kind
+    for kind in (
+        Allocation,
+        BallsInBins,
+        FixedSize,
+        Poisson,
+        Public,
+        Shuffling,
+        TruncatedPoisson,
+        WithReplacement,
+    )
+}
+"""Kinds of phases by name; the names are the words of `--sampling`."""
+
 
 MOST_PHASES = 1000
 """Largest number of phases of a run."""

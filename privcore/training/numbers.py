@@ -22,12 +22,10 @@ from privcore.method import Method
 from privcore.params import DELTA, EPSILON
 from privcore.registry import find_problem
 from privcore.training import params as training_params
-from privcore.training.brackets import Ends
-from privcore.training.certified import RunsCertified
+from privcore.training.brackets import Ends, Profile
+from privcore.training.certified import RunsCertified, RunsCurves
 from privcore.training.curve_problems import RunAdvantage
-from privcore.training.curves import RunsCurves
 from privcore.training.phase import RELATIONS
-from privcore.training.profiles import Profile
 
 CURVE = 61
 """Number of points of the trade-off curve up to 1; the last one is replaced by two others."""

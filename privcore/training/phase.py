@@ -9,7 +9,7 @@ from typing import Annotated
 from privcore import params
 from privcore.problem import Checked
 from privcore.training import params as training_params
-from privcore.training.bounds import Bounds
+from privcore.training.samplers import Bounds
 
 RELATIONS = {
     "add-remove": "add-remove",

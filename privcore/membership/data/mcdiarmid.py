@@ -8,7 +8,7 @@ import scipy
 from numpy.typing import NDArray
 
 from privcore.answer import Answer
-from privcore.distributions.sample import sample_counts
+from privcore.distributions.columns import sample_counts
 from privcore.membership.data.problems import MembershipSampleAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import FEW_OPERATIONS, SPLIT_SAMPLE, probability_at_most

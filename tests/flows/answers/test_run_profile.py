@@ -13,9 +13,9 @@ from flows.answers.run_phases import one_phase
 from flows.reports.profile_chart import draw_profile, profile_report
 from privcore import DomainError, Point, evaluate, find, find_problem
 from privcore.likelihood_ratio.questions import Question
+from privcore.training.brackets import Profile
 from privcore.training.notation import phases as read
 from privcore.training.numbers import USUAL, RunProfile, run_profile
-from privcore.training.profiles import Profile
 from tests.flows.small_store import Command
 
 pytestmark = pytest.mark.sampled(8)

@@ -7,7 +7,7 @@ import pytest
 from flows.deployments import named
 from flows.deployments.shown import _whole_report, check_address
 from flows.reports.document import Block, Document, Heading, Paragraph, TextTable
-from flows.reports.markdown import tables
+from flows.reports.files import tables
 from privcore.errors import DomainError
 
 

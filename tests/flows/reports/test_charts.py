@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 
 from flows.reports import charts
-from flows.reports.axes import MOST_WORDS, Ends, axes
-from flows.reports.captions import captions
+from flows.reports.charts import data, tooltip
 from flows.reports.document import Document, Heading, TextTable
-from flows.reports.encodings import data, tooltip
-from flows.reports.files import write
-from flows.reports.html import html
-from flows.reports.plot import Form, Mark, Plot
+from flows.reports.files import html, write
+from flows.reports.plot import MOST_WORDS, Ends, Form, Mark, Plot, axes, captions
 from flows.reports.tables import of_conflicts
 from privcore import Bracket, DomainError, find_problem
 

@@ -16,10 +16,10 @@ from flows.reports.compare_labels import compare_labels
 from flows.reports.compare_membership import compare_membership
 from flows.reports.compare_training import SCHEMES, compare_training
 from flows.reports.comparison import Entry, side_by_side
-from flows.reports.comparison_summary import summary_of_audits, summary_of_bags
 from flows.reports.document import Block, Document, Heading, Paragraph, TextTable
-from flows.reports.html import html
+from flows.reports.files import html
 from flows.reports.plot import Form, Mark
+from flows.reports.summary import summary_of_audits, summary_of_bags
 from flows.spec.sweep import load
 from privcore import Answer, Bracket, find, find_problem
 from tests.storage.made_up import put, row, with_store

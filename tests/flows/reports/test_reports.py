@@ -15,10 +15,9 @@ import pytest
 
 from flows.cli.app import run
 from flows.reports import charts
-from flows.reports.axes import Axes, axes, is_geometric
 from flows.reports.document import Document, Heading
-from flows.reports.html import html
-from flows.reports.plot import Form, Mark, Plot, drawable
+from flows.reports.files import html
+from flows.reports.plot import Axes, Form, Mark, Plot, axes, drawable, is_geometric
 from privcore import Answer, Bracket, Status, find, find_problem
 from tests.storage.made_up import epsilon, put, row
 
@@ -450,7 +449,7 @@ def test_settings_are_drawn_whole_or_left_out_with_a_sentence(monkeypatch: pytes
 
 def test_kinds_of_mechanisms_that_vary_in_other_fields_have_charts_of_their_own() -> None:
     from flows.answers.sweep_table import Line
-    from flows.reports.sweep_charts import sweep_charts
+    from flows.reports.sweep_report import sweep_charts
 
     kind = find_problem("label-advantage")
     fields = [{"mechanism": "rr", "label_epsilon": e} for e in (0.5, 1.0, 2.0)]

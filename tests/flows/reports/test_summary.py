@@ -9,15 +9,12 @@ import pytest
 from flows.answers.sweep_table import Line
 from flows.printing import rounded_down, rounded_up
 from flows.reports import charts
-from flows.reports.axes import Ends
+from flows.reports.charts import data
 from flows.reports.document import Document, Heading, Paragraph, TextTable
-from flows.reports.encodings import data
-from flows.reports.html import html
-from flows.reports.markdown import markdown
-from flows.reports.plot import Mark, Plot
+from flows.reports.files import html, markdown
+from flows.reports.plot import Ends, Mark, Plot
 from flows.reports.summary import coin, summary
-from flows.reports.sweep_charts import sweep_charts
-from flows.reports.sweep_report import sweep_report
+from flows.reports.sweep_report import sweep_charts, sweep_report
 from flows.spec.sweep import parse
 from privcore import Answer, Bracket, Problem, find, find_problem
 from storage import open_store

@@ -20,8 +20,8 @@ from privcore.likelihood_ratio.questions import (
     RateQuestion,
 )
 from privcore.likelihood_ratio.ratios import Composed, Gaussian, Sampled
-from privcore.training.bounds import Above, Bounds
 from privcore.training.brackets import closed_form, enclosed_run
+from privcore.training.samplers import Above, Bounds
 from tests.privcore.draws import problem
 
 TABLE = (Path(__file__).parents[1] / "data" / "runs.csv").read_text()

@@ -12,8 +12,7 @@ import pytest
 from privcore import Answer, Point, PrivsweepError, evaluate, find
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.training import PHASES, phases, written
-from privcore.training.bounds import Above, Bounds, composed
-from privcore.training.counts import occupancies, truncation
+from privcore.training.samplers import Above, Bounds, composed, occupancies, truncation
 from tests.privcore.draws import problem
 
 

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from privcore import Answer, DomainError, Point, Status, evaluate, find
-from privcore.distributions.sample import canonical_sample, sample_counts
+from privcore.distributions.columns import canonical_sample, sample_counts
 from privcore.membership.data.mcdiarmid import mean_distance
 from tests.privcore.draws import problem
 
