@@ -25,7 +25,7 @@ MANY_OBJECTS = 50_000
 # fmt: off
 COMMANDS = {
     "epsilon": ("training:epsilon", "Bound epsilon of one training run from below and from above."),
-    "noise": ("dpsgd:noise", "Find the least noise multiplier whose epsilon is proved to be at most a target."),
+    "noise": ("noise:noise", "Find the least noise multiplier whose epsilon is proved to be at most a target."),
     "profile": ("profile:profile", "Print epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run."),
     "compare": ("compare:compare", "Bound epsilon of one training run for every sampling that its options describe."),
     "steps": ("training:steps_of", "Compute the steps of an epoch from examples and batch size, and show which rounding is safe."),
