@@ -112,5 +112,5 @@ def _outputs(problem: Featured) -> float:
     """Return the approximate number of outputs that are not negligible."""
     k, p = problem.bag_size, problem.distribution.mean
     reach = 40.0 * (1.0 + math.sqrt(k * p * (1.0 - p)))
-    tails = 0.0 if math.isinf(problem.label_epsilon) else 700.0 / problem.label_epsilon
+    tails = 700.0 / problem.label_epsilon if 0.0 < problem.label_epsilon < math.inf else 0.0
     return min(k + 1.0, 2.0 * (reach + tails))

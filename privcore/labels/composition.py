@@ -34,7 +34,7 @@ from privcore.labels.reach import beyond_reach
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage
 from privcore.labels.tails import several
-from privcore.labels.unchanged import changes_nothing
+from privcore.labels.unchanged import changes_nothing, decided
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE
@@ -235,7 +235,8 @@ def _share(problem: LabelAdvantageShare, rows: Iterator[Rows]) -> tuple[float, f
             own = FinitePrior.point(float(eta))
             low, high = advantage(some.laws, problem.mechanism, problem.label_epsilon, own)
             sure.append(float(weights[low > problem.threshold].sum()))
-            possible.append(float(weights[high > problem.threshold].sum()))
+            if not decided(own.values, problem.label_epsilon).all():
+                possible.append(float(weights[high > problem.threshold].sum()))
     error = _error(problem) + problem.distribution.error
     return math.fsum(sure) * (1.0 - error), math.fsum(possible) * (1.0 + error)
 

@@ -13,6 +13,7 @@ from privcore.distributions.prior_notation import prior
 from privcore.labels.poisson_binomial import Array, pmf
 from privcore.labels.problems import AtEta, LabelAdvantageTail, LabelProblem
 from privcore.labels.rows import members, one_by_one
+from privcore.labels.unchanged import decided
 
 _CHUNK = 2**18
 """Number of probabilities that are held in memory at a time."""
@@ -160,7 +161,7 @@ def shares_of_rows(
     for etas in np.ascontiguousarray(attacked.T):
         ends = one_by_one(others, etas, mechanism, epsilon)
         low += (ends[0] > threshold) / attacked.shape[1]
-        high += (ends[1] > threshold) / attacked.shape[1]
+        high += ((ends[1] > threshold) & ~decided(etas, epsilon)) / attacked.shape[1]
     return np.minimum(1.0, low), np.minimum(1.0, high)
 
 

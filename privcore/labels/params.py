@@ -43,6 +43,12 @@ LABEL_EPSILON = Real(
     typical=(0.0625, 0.25, 1.0, 4.0, float("inf")),
     meaning="Label differential privacy epsilon of the mechanism; inf for a mechanism without noise",
 )
+CLASS_EPSILON = replace(
+    LABEL_EPSILON,
+    infinite=False,
+    typical=(0.0625, 0.25, 1.0, 4.0),
+    meaning="Label differential privacy epsilon of the randomized response",
+)
 BAG_SIZE = Integer(
     name="bag_size",
     symbol="k",

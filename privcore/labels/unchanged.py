@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privcore.answer import Answer
 from privcore.labels.bag_problems import BagAdvantage, MemberAdvantage
@@ -94,12 +95,17 @@ def unchanged(etas: Array, problem: LabelProblem | BagAdvantage | MemberAdvantag
     """
     if problem.mechanism == "none" or problem.label_epsilon == 0.0:
         return True
+    return bool(decided(etas, problem.label_epsilon).all())
+
+
+def decided(etas: Array, epsilon: float) -> NDArray[np.bool_]:
+    """Return whether no release with this epsilon changes the best guess, for each probability of label 1."""
     rare = np.minimum(etas, 1.0 - etas)
-    if math.isinf(problem.label_epsilon):
-        return bool((rare == 0.0).all())
+    if math.isinf(epsilon):
+        return np.asarray(rare == 0.0)
     with np.errstate(divide="ignore"):
         logarithms = np.log(rare) - np.log1p(-rare)
-    return bool((logarithms + problem.label_epsilon * (1.0 + _MARGIN) <= -_MARGIN).all())
+    return np.asarray(logarithms + epsilon * (1.0 + _MARGIN) <= -_MARGIN)
 
 
 def _values(problem: Answered) -> Array | None:

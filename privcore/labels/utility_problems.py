@@ -53,7 +53,7 @@ class ClassFlipProbability(RandomizedClass):
         class_number=grows("The closed form rises with the number of classes."),
     )
 
-    label_epsilon: Annotated[float, label_params.LABEL_EPSILON]
+    label_epsilon: Annotated[float, label_params.CLASS_EPSILON]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class ClassCapacity(RandomizedClass):
     asks = "capacity"
     monotone = proved(label_epsilon=grows("Smaller epsilons are post-processing of larger ones."))
 
-    label_epsilon: Annotated[float, label_params.LABEL_EPSILON]
+    label_epsilon: Annotated[float, label_params.CLASS_EPSILON]
 
 
 @dataclass(frozen=True, kw_only=True)
