@@ -66,14 +66,13 @@ def test_reports_go_to_no_address_and_count_false_bounds(repository: Path) -> No
 
 
 @pytest.mark.thorough
-def test_sdist_and_wheel_contain_the_licences(repository: Path, tmp_path: Path) -> None:
+def test_sdist_and_wheel_contain_the_licence(repository: Path, tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
     subprocess.run(build, cwd=repository, check=True, capture_output=True)
     (sdist,), (wheel,) = tmp_path.glob("*.tar.gz"), tmp_path.glob("*.whl")
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-    licences = {"LICENSE", "flows/page/static/hyparquet/LICENSE"}
-    assert licences | {"CITATION.cff", "SECURITY.md", "README.md", "pyproject.toml"} <= inside
+    assert {"LICENSE", "CITATION.cff", "SECURITY.md", "README.md", "pyproject.toml"} <= inside
     assert not any(name.startswith("tests/") for name in inside)
     with zipfile.ZipFile(wheel) as package:
         names = package.namelist()
@@ -82,7 +81,6 @@ def test_sdist_and_wheel_contain_the_licences(repository: Path, tmp_path: Path) 
         assert {"flows/vectors/vectors.jsonl", "flows/page/static/index.html"} <= set(names)
         tables = {Path(name).suffix for name in names if name.startswith("storage/table/")}
         assert tables == {".json", ".parquet"}
-        for name in licences:
-            assert package.read(f"{info}licenses/{name}") == (repository / name).read_bytes()
-    assert metadata["License-Expression"] == "Apache-2.0 AND MIT"
-    assert set(metadata.get_all("License-File", [])) == licences
+        assert package.read(f"{info}licenses/LICENSE") == (repository / "LICENSE").read_bytes()
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata.get_all("License-File") == ["LICENSE"]

@@ -116,9 +116,22 @@ def test_import_contracts_make_no_exception_and_name_every_room(pyproject: dict[
 
 
 def modules(repository: Path) -> list[Path]:
-    """The product's own Python and JavaScript files, without tests and without hyparquet."""
-    found = (p for name in PACKAGES for end in ("py", "js") for p in (repository / name).rglob(f"*.{end}"))
-    return sorted(p for p in found if p.parent.name != "hyparquet")
+    """The Python and JavaScript files of the product, without tests."""
+    return sorted(
+        p for name in PACKAGES for end in ("py", "js") for p in (repository / name).rglob(f"*.{end}")
+    )
+
+
+def test_the_product_has_no_foreign_source(repository: Path) -> None:
+    """Source of other projects has a licence, or begins without the sentence that begins our own files."""
+    files = [path for name in PACKAGES for path in (repository / name).rglob("*") if path.is_file()]
+    assert [path for path in files if re.match(r"(LICEN[CS]E|COPYING|NOTICE)\b", path.name)] == []
+    own = {".py": ('"""', 'r"""'), ".js": ("// ",)}
+    texts = {path: path.read_text() for path in modules(repository)}
+    assert len(texts) > 300
+    assert [path for path, text in texts.items() if text and not text.startswith(own[path.suffix])] == []
+    foreign = re.compile(r"copyright|licen[cs]ed? under|permission is hereby granted|SPDX-Lic", re.IGNORECASE)
+    assert [path for path, text in texts.items() if foreign.search(text)] == []
 
 
 @pytest.mark.parametrize(("package", "limit"), [("flows", 4), ("privcore", 14)])

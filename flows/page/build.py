@@ -1,5 +1,6 @@
 """Build the page: static files, data of every problem, and the table to download, written as one folder."""
 
+import gzip
 import hashlib
 import json
 import tempfile
@@ -10,13 +11,13 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from flows.page.data import catalogue
-from flows.page.stored import ProblemTable, content, tables
+from flows.page.stored import browser_content, content, tables
 from flows.printing import as_json
 from flows.runs.signals import sigterm_interrupts
 from privcore import DomainError
 from storage import Store, StoreError
-from storage.browser_table import browser_parquet
 from storage.errors import reason
+from storage.export import columns_as_parquet
 from storage.located import outside_stores
 from storage.lookup_table import lookup_table, to_parquet
 from storage.shipped import shipped_version
@@ -63,11 +64,14 @@ def build(store: Store, out: Path, *, live: bool = False) -> Built:
         found = tables(store)
         table = lookup_table(store)
         conflicts = store.sql("select count(*) as n from best where lower > upper")["n"].to_pylist()[0]
-    files = {f"data/{each.kind.name}.parquet": browser_parquet(content(each)) for each in found}
-    pages = {each.kind.name: _address(each, files) for each in found}
-    files[PARQUET] = to_parquet(table)
+    files, addresses = {PARQUET: to_parquet(table)}, {}
+    for each in found:
+        path = f"data/{each.kind.name}"
+        files[f"{path}.parquet"] = columns_as_parquet(content(each))
+        files[f"{path}.json.gz"] = data = gzip.compress(as_json(browser_content(each)).encode(), 6, mtime=0)
+        addresses[each.kind.name] = f"{path}.json.gz?v={_hash(data)}"
     files |= _static(resources.files("flows.page") / "static")
-    known = catalogue(found, pages, table.version, version("privsweep"))
+    known = catalogue(found, addresses, table.version, version("privsweep"))
     known |= {"shipped": table.version == shipped_version(), "live": "api/ask" if live else None}
     known |= {"files": sorted([*files, CATALOGUE])}
     files[CATALOGUE] = as_json(known, indent=1).encode()
@@ -91,13 +95,8 @@ def _static(folder: Traversable, below: str = "") -> dict[str, bytes]:
     return files
 
 
-def _address(table: ProblemTable, files: dict[str, bytes]) -> str:
-    """Return the address of a problem's data; its hash keeps a browser from using an older copy."""
-    name = f"data/{table.kind.name}.parquet"
-    return f"{name}?v={_hash(files[name])}"
-
-
 def _hash(data: bytes) -> str:
+    """Return a hash for an address, so that a browser does not use an older copy of the data."""
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 

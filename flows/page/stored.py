@@ -92,7 +92,7 @@ def _columns(table: Any, names: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def content(table: ProblemTable) -> dict[str, list[Any]]:
-    """Return the columns of a problem: its brackets, then its answers with a confidence below 1.
+    """Return the columns of a problem to download: its brackets, then its answers with a confidence below 1.
 
     The columns `lower_imported` and `upper_imported` name the lookup tables of imported rows, if any.
     """
@@ -105,3 +105,20 @@ def content(table: ProblemTable) -> dict[str, list[Any]]:
         if not table.imported.keys().isdisjoint(points):
             columns[f"{end}_imported"] = [table.imported.get(point) for point in points]
     return columns
+
+
+def browser_content(table: ProblemTable) -> dict[str, dict[str, list[Any]]]:
+    """Return the columns of a problem for the browser: its brackets, and answers with a confidence below 1.
+
+    A method is its number in the catalogue, or -1; "=" is the id of an upper row that is also the lower row.
+    """
+    columns, number = content(table), {None: -1} | {name: k for k, name in enumerate(table.methods)}
+    for name in ("lower_method", "upper_method"):
+        columns[name] = [number[method] for method in columns[name]]
+    ids = zip(columns["lower_point"], columns["upper_point"], strict=True)
+    columns["upper_point"] = ["=" if upper == lower else upper for lower, upper in ids]
+    first = len(table.brackets["lower"])
+    return {
+        "brackets": {name: values[:first] for name, values in columns.items()},
+        "stated": {name: values[first:] for name, values in columns.items()},
+    }

@@ -13,27 +13,28 @@ const NEAREST = 4; // stored values on each side of a question whose corners are
 /** Two stored brackets contradict one another, so that neither can be trusted. */
 export class Contradiction extends Error {}
 
-const decoded = (values) => values.map((value) => (value === "inf" ? Infinity : value));
+const NUMBERS = { inf: Infinity, "-inf": -Infinity }; // JSON has no infinity
 
 /**
  * Return the table of a problem, ready to be searched.
  *
  * @param problem Entry of the catalogue.
- * @param content The content of its data file.
+ * @param content The content of its data file: columns of `brackets`, and of `stated` answers, whose confidence is below 1.
  */
 export function prepare(problem, content) {
   const columns = (source) => {
     const made = {};
     for (const [name, values] of Object.entries(source)) {
       const field = problem.fields.find((each) => each.name === name);
-      const words = /^point$|_(point|imported)$/.test(name) || ["text", "choice"].includes(field?.kind);
-      made[name] = words ? values : Float64Array.from(decoded(values));
+      const words = /_(point|imported)$/.test(name) || ["text", "choice"].includes(field?.kind);
+      made[name] = words ? values : new Float64Array(values.map((value) => (typeof value === "string" ? NUMBERS[value] : value)));
     }
+    made.upper_point = made.upper_point.map((id, row) => (id === "=" ? made.lower_point[row] : id)); // the same row
     return made;
   };
   const table = {
     problem,
-    methods: content.methods,
+    methods: problem.methods,
     brackets: columns(content.brackets),
     stated: columns(content.stated),
     fixed: problem.axes.filter((axis) => axis.trend === 0).map((axis) => axis.factors[0]),
@@ -236,13 +237,12 @@ export function stated(table, question) {
   const found = [];
   columns.lower.forEach((lower, row) => {
     if (table.problem.fields.some(({ name }) => columns[name][row] !== question[name])) return;
-    const { [row]: upper } = columns.upper;
     found.push({
       lower,
-      upper,
+      upper: columns.upper[row],
       confidence: columns.confidence[row],
-      method: methods[columns.method[row]],
-      point: columns.point[row],
+      method: methods[columns.lower_method[row]],
+      point: columns.lower_point[row],
       imported: [columns.lower_imported?.[row]].filter(Boolean),
     });
   });

@@ -271,7 +271,7 @@ function footer({ file, name }) {
       "Download: ",
       link("table.parquet", "all answers (Parquet)"),
       ", ",
-      file ? [link(file.split("?")[0], `${name} (Parquet)`), ", "] : null,
+      file ? [link(`data/${name}.parquet`, `${name} (Parquet)`), ", "] : null,
       link("catalogue.json", "catalogue (JSON)"),
     ),
   ];
