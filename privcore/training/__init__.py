@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from privcore.training.phase import RELATIONS, Phase
 else:
     _HOMES = {
-        "PHASES": "phase_kinds",
+        "PHASES": "notation",
         "RELATIONS": "phase",
         "Phase": "phase",
         "ProfileLine": "numbers",
