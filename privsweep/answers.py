@@ -9,10 +9,8 @@ from flows.answers.any_sampler import any_sampler, candidates
 from flows.answers.ask import LIMIT_SECONDS
 from flows.answers.ask import ask as ask_methods
 from flows.answers.compare import problems
-from flows.answers.loaders import UNKNOWN
-from flows.answers.noise import TARGET, Noise, find_noise
-from flows.answers.noise_any import find_noise_any
-from flows.answers.noise_confirmed import confirmed
+from flows.answers.noise import TARGET, Noise, confirmed, find_noise, find_noise_any
+from flows.answers.parse import UNKNOWN
 from flows.answers.show import estimates_of
 from flows.answers.sourced import Sourced, asked_until_tight
 from privcore import find_problem

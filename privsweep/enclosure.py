@@ -6,7 +6,7 @@ from typing import Any
 
 from flows.answers.any_sampler import AnySampler
 from flows.answers.compare import SchemeRow
-from flows.answers.loaders import loader
+from flows.answers.parse import loader
 from flows.answers.show import NEIGHBOURS, bracket_text, kind_of
 from flows.answers.sourced import Sourced
 from flows.printing import exactly, html_table, listed, rounded_down, rounded_up

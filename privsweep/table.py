@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.answers.export import rows_of
-from flows.answers.sql_functions import CertifiedEpsilon
+from flows.answers.held import CertifiedEpsilon
 from flows.printing import as_text, exactly, html_table
 from privsweep.stored import DEFAULT_STORE
 from storage import open_store

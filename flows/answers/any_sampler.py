@@ -1,17 +1,19 @@
-"""Epsilon of a run whose sampler is unknown: the bracket that holds for every sampler of `compare`."""
+"""A run whose sampler is unknown: epsilon and every other number, with ends that hold for every sampler."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.compare import SchemeRow, problems
-from flows.answers.compare_output import contents, print_rows
+from flows.answers.compare import SchemeRow, contents, print_rows, problems
 from flows.answers.explain import Explanation
-from flows.answers.loaders import UNKNOWN, loader
+from flows.answers.parse import UNKNOWN, loader
 from flows.answers.show import bracket_text, kind_of
 from flows.answers.sourced import Sourced
-from flows.printing import as_json, note, say
+from flows.answers.training_run import adjacency_of, phases_of
+from flows.printing import as_json, exactly, listed, note, rounded_down, rounded_up, say, show
 from privcore import Bracket, DomainError, LimitError, PrivsweepError, Problem, Status
+from privcore.training import ProfileLine, RunProfile, run_profile, written
 
 OF_ONE = ("sampling_probability", "redraw", "largest_batch")
 """Options that describe one sampler, so that they contradict an unknown one."""
@@ -139,3 +141,124 @@ def print_any(
     say(f"worst      {loader(worst.sampling)}")
     say(f"kind       {kind}\n")
     print_rows(found.rows, False, explained, notes)
+
+
+SMALLER_IS_WORSE = "false_positive_rate"
+"""The quantity of a membership test that is worse for privacy if it is smaller."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyProfile(RunProfile):
+    """The profile that holds for every sampler.
+
+    Attributes:
+        profiles: The profile of each sampler.
+        worst: The sampler with the worst end of each line: the largest upper end, or the smallest lower end
+            of a false positive rate.
+    """
+
+    profiles: Mapping[str, RunProfile]
+    worst: Sequence[str]
+
+    def as_content(self) -> dict[str, Any]:
+        """Return the content of the JSON output."""
+        content = super().as_content()
+        content["profile"] = [
+            line | {"worst": worst} for line, worst in zip(content["profile"], self.worst, strict=True)
+        ]
+        each = {name: profile.as_content() for name, profile in self.profiles.items()}
+        return content | {"sampling": UNKNOWN, "samplers": each}
+
+
+def any_profile(asked: Mapping[str, Problem], numbers: Mapping[str, Sequence[object]]) -> AnyProfile:
+    """Compute the profile that holds for every sampler.
+
+    Args:
+        asked: Problems about epsilon of the run, by sampler.
+        numbers: As in `run_profile`.
+
+    Raises:
+        PrivsweepError: As in `run_profile`.
+    """
+    relations = {name: adjacency_of(problem) for name, problem in asked.items()}
+    profiles = {
+        name: run_profile(written(phases_of(problem)), relations[name], numbers)
+        for name, problem in asked.items()
+    }
+    lines, worst = [], []
+    for row in zip(*(profile.lines for profile in profiles.values()), strict=True):
+        by_name = dict(zip(profiles, row, strict=True))
+        lines.append(_hull(row))
+        worst.append(min(by_name, key=lambda name: _rank(by_name[name])))
+    curves = [profile.powers for profile in profiles.values()]
+    return AnyProfile(
+        phases=f"any of {', '.join(profiles)}",
+        adjacency=_together(relations),
+        lines=lines,
+        unamplified=max(profile.unamplified for profile in profiles.values()),
+        rates=next(iter(profiles.values())).rates,
+        powers=(
+            [min(ends) for ends in zip(*(lower for lower, _ in curves), strict=True)],
+            [max(ends) for ends in zip(*(upper for _, upper in curves), strict=True)],
+        ),
+        profiles=profiles,
+        worst=worst,
+    )
+
+
+def _hull(lines: Sequence[ProfileLine]) -> ProfileLine:
+    """Return the number with ends that hold for all lines, which are about the same quantity."""
+    (quantity,) = {line.quantity for line in lines}
+    assert all(line.at == lines[0].at for line in lines)
+    return ProfileLine(
+        quantity=quantity,
+        at=lines[0].at,
+        lower=min(line.lower for line in lines),
+        upper=max(line.upper for line in lines),
+    )
+
+
+def _rank(line: ProfileLine) -> tuple[float, float]:
+    """Return the ends of a line such that the worst line is the smallest."""
+    if line.quantity == SMALLER_IS_WORSE:
+        return line.lower, line.upper
+    return -line.upper, -line.lower
+
+
+def _together(relations: Mapping[str, str]) -> str:
+    """Return the neighbouring relations: that of the first sampler, and the others with their samplers."""
+    first, *others = dict.fromkeys(relations.values())
+    named = {
+        each: ", ".join(name for name, relation in relations.items() if relation == each) for each in others
+    }
+    return first + "".join(f" ({each} for {names})" for each, names in named.items())
+
+
+def print_profile(profile: RunProfile, json: bool) -> None:
+    """Print a profile as a table with its meaning, or as JSON.
+
+    Args:
+        profile: The profile.
+        json: Whether to print JSON.
+    """
+    if json:
+        say(as_json(profile.as_content()))
+        return
+    names = ["quantity", "at", "lower", "upper"]
+    rows = [
+        [line.quantity, listed(line.at), rounded_down(line.lower), rounded_up(line.upper)]
+        for line in profile.lines
+    ]
+    if isinstance(profile, AnyProfile):
+        names.append("worst")
+        rows = [[*row, worst] for row, worst in zip(rows, profile.worst, strict=True)]
+    show(
+        names,
+        rows,
+        title=f"{profile.phases} adjacency={profile.adjacency}",
+        heading="quantity",
+    )
+    say(
+        "mu holds for false positive rates from the smallest rate to 1 minus this rate; over all rates it is "
+        f"that of the run without sampling, {exactly(float(rounded_up(profile.unamplified)))}"
+    )

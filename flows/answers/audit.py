@@ -1,15 +1,244 @@
-"""One audit in one run: the epsilons that scores or counts refute, with and without a model."""
+"""One audit in one run: from scores, counts or error rates to refuted epsilons, for a design of canaries."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import scipy
+from numpy.typing import NDArray
 
-from flows.answers.audit_design import INDEPENDENT, Design
-from flows.answers.audit_scores import Scored
 from privcore import Bracket, DomainError, Point, Problem, evaluate, find, find_problem, intersect
-from privcore.auditing import AuditEpsilon, correct_if_shuffled, guess, guess_candidates, guess_clearest
+from privcore.auditing import (
+    AuditEpsilon,
+    area_interval,
+    area_under_curve,
+    best_threshold,
+    check_half_included,
+    check_included,
+    check_one_included,
+    correct_if_shuffled,
+    first_half,
+    guess,
+    guess_candidates,
+    guess_clearest,
+    true_positive_rate,
+)
+from privcore.distributions.columns import read_columns, read_integers
+
+Array = NDArray[np.float64]
+
+WORDS = {
+    **dict.fromkeys(("in", "member", "yes", "y", "true", "t", "1", "+1"), 1.0),
+    **dict.fromkeys(("out", "non-member", "nonmember", "no", "n", "false", "f", "0"), 0.0),
+    "-1": -1.0,
+}
+"""Words of a column of inclusion bits, in lower case."""
+
+_EXACT = 2.0**53
+"""Doubles hold all integers up to here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """Scores of all randomised canaries and their inclusion bits.
+
+    Attributes:
+        scores: Scores, higher for canaries more likely to be in; possibly infinite.
+        included: 1 for the included canaries, 0 for the others.
+        ranks: Ranks of the scores, if they are integers that are too large for doubles.
+        lower_is_member: Whether the scores are those of the file with the other sign.
+    """
+
+    scores: Array
+    included: Array
+    ranks: Array | None = None
+    lower_is_member: bool = False
+
+    @property
+    def order(self) -> Array:
+        """Numbers in the order of the scores."""
+        return self.scores if self.ranks is None else self.ranks
+
+    @property
+    def inside(self) -> Array:
+        """Scores of the included canaries."""
+        return np.asarray(self.scores[self.included == 1.0])
+
+    @property
+    def outside(self) -> Array:
+        """Scores of the canaries that were left out."""
+        return np.asarray(self.scores[self.included == 0.0])
+
+
+def read_scores(
+    file: Path,
+    score_column: str,
+    included_column: str,
+    *,
+    out_file: Path | None = None,
+    lower_is_member: bool = False,
+) -> Scored:
+    """Return the scores of canaries.
+
+    Args:
+        file: File with scores and inclusion bits, or only with the scores of included canaries.
+        score_column: Name of the column of scores, in each file.
+        included_column: Name of the column of inclusion bits, which neither of two files may have.
+        out_file: File with the scores of the canaries that were left out.
+        lower_is_member: Whether a lower score, such as a loss, means more likely included.
+
+    Raises:
+        DomainError: A file cannot be read, or its columns are not valid.
+    """
+    if out_file is None:
+        if score_column == included_column:
+            raise DomainError(f"Expected two columns, got {score_column} for scores and inclusion bits.")
+        scores, bits = read_columns(
+            file, [score_column, included_column], "numbers", {included_column: WORDS}
+        )
+        included = _included(file, included_column, bits)
+    else:
+        both = [
+            _read_alike(each, score_column, included_column, state)
+            for each, state in ((file, "included"), (out_file, "left out"))
+        ]
+        scores, included = np.concatenate(both), np.repeat([1.0, 0.0], [each.size for each in both])
+    sign, ranks = -1.0 if lower_is_member else 1.0, None
+    if np.abs(scores[np.isfinite(scores)]).max(initial=0.0) >= _EXACT:
+        ranks = sign * _ranks([each for each in (file, out_file) if each is not None], score_column)
+    return Scored(scores=sign * scores, included=included, ranks=ranks, lower_is_member=lower_is_member)
+
+
+def _ranks(files: Sequence[Path], column: str) -> Array:
+    """Return the rank of each number, from 0 on, with all digits of integers; ties have equal ranks."""
+    numbers = np.array([number for file in files for number in read_integers(file, column)], dtype=object)
+    return np.unique(numbers, return_inverse=True)[1].astype(np.float64)
+
+
+def _included(file: Path, column: str, bits: Array) -> Array:
+    """Return inclusion bits 1 and 0, given these or 1 and -1."""
+    out = -1.0 if (bits == -1.0).any() else 0.0
+    wrong = (bits != 1.0) & (bits != out)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DomainError(
+            f"Expected inclusion bits 1 and {out:g} in the column {column} of {file}, got {bits[row]:g} in "
+            f"row {row + 1}."
+        )
+    return np.asarray((bits == 1.0).astype(np.float64))
+
+
+def _read_alike(file: Path, score_column: str, included_column: str, state: str) -> Array:
+    """Return the scores of canaries that are all included, or all left out."""
+    reason = (
+        f"Expected no column {included_column} in {file}, since --scores-out means that all of its rows are "
+        f"{state}: leave out --scores-out, so that the column decides, or remove the column."
+    )
+    refused = {} if score_column == included_column else {included_column: reason}
+    return read_columns(file, [score_column], "numbers", refused=refused)[0]
+
+
+_CHOICES = (
+    "independent (each canary was in or out by its own fair coin), exactly-half (a uniformly random half of "
+    "the canaries was in), pairs (one record of each pair was in, by a fair coin) or candidates (one of k "
+    "records was in, with --alternatives k)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """A design of an audit.
+
+    Attributes:
+        word: Its name on the command line.
+        alternatives: Number k of alternatives for each canary.
+        stated: Whether a user has stated it.
+    """
+
+    word: str
+    alternatives: int = 2
+    stated: bool = True
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Fields of a problem about an audit of this design; candidate records are drawn independently."""
+        design = "independent" if self.word == "candidates" else self.word
+        return {"alternatives": self.alternatives, "design": design}
+
+    @property
+    def candidates(self) -> int:
+        """Number of records of each set, one of them in; 0 if canaries are in or out."""
+        return self.alternatives if self.word in ("pairs", "candidates") else 0
+
+    @property
+    def text(self) -> str:
+        """The assumption about the inclusion of canaries, in words."""
+        return {
+            "independent": "each canary was in or out by its own fair coin",
+            "exactly-half": "a uniformly random half of the canaries was in",
+            "pairs": "one record of each pair was in, by a fair coin",
+            "candidates": f"one of {self.alternatives} records was in for each canary, all equally likely",
+        }[self.word]
+
+    def check(self, included: Array) -> None:
+        """Raise `DomainError` if inclusion bits contradict the design."""
+        checks: dict[str, Callable[[Array], None]] = {
+            "independent": check_included,
+            "exactly-half": check_half_included,
+        }
+        checks.get(self.word, partial(check_one_included, candidates=self.alternatives))(included)
+
+
+INDEPENDENT = Design(word="independent", stated=False)
+
+
+def design_of(word: str | None, alternatives: int | None) -> Design | None:
+    """Return the design that options state, or None if they state none.
+
+    Args:
+        word: Name of the design, or None.
+        alternatives: Number of alternatives, or None. More than two are candidate records.
+
+    Raises:
+        DomainError: The options name no design, or contradict one another.
+    """
+    if word is None:
+        if alternatives is None or alternatives == 2:
+            return None
+        return Design(word="candidates", alternatives=alternatives)
+    if word not in ("independent", "exactly-half", "pairs", "candidates"):
+        raise DomainError(f"Expected --design {_CHOICES}, got {word[:60]}.")
+    if word == "candidates":
+        if alternatives is None:
+            raise DomainError("Expected --alternatives with --design candidates, the number of records.")
+        return Design(word="pairs" if alternatives == 2 else word, alternatives=alternatives)
+    if alternatives not in (None, 2):
+        raise DomainError(f"Expected --design candidates with --alternatives {alternatives}, got {word}.")
+    return Design(word=word)
+
+
+def design_in(included: Array) -> Design:
+    """Return the design of independent coins for a file, unless its inclusion bits look like another one.
+
+    Raises:
+        DomainError: Exactly half of the canaries are included, which every design may explain.
+    """
+    m, inside = included.size, int(included.sum())
+    if 2 * inside != m:
+        return INDEPENDENT
+    pairs = ", one of each two consecutive rows" if (included[::2] + included[1::2] == 1.0).all() else ""
+    raise DomainError(
+        f"Expected --design, since exactly half of the {m} canaries are included{pairs}: {_CHOICES}."
+    )
+
+
+def unstated() -> DomainError:
+    """Return the error about counts without a design."""
+    return DomainError(f"Expected --design with --counts: {_CHOICES}.")
+
 
 WITHOUT_MODEL = ("auditing.tightest", "auditing.combined", "auditing.approximate", "auditing.steinke")
 MODEL_BASED = ("auditing.tightestmu", "auditing.gaussian")
@@ -194,3 +423,100 @@ def _least_refuting(question: Problem) -> int:
     while high > 1 and refutes(high - 1, best):  # a better bound needs a few correct guesses fewer
         high -= 1
     return high
+
+
+FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
+METHODS = ("auditing.runs", "auditing.nasr")
+FEWEST = 2
+"""Least number of canaries of each kind, in each half."""
+
+
+def rates(
+    scored: Scored,
+    delta: float,
+    confidence: float,
+    *,
+    thresholds: Sequence[float] = (),
+    false_positive_rates: Sequence[float] = FALSE_POSITIVE_RATES,
+) -> dict[str, Any]:
+    """Return error rates with intervals, and the epsilons that they refute, for JSON.
+
+    Each interval and each epsilon holds with the confidence, if the scores are independent, and not all of
+    them at once.
+
+    Args:
+        scored: Scores of canaries that are in and out.
+        delta: Delta at which epsilon is refuted.
+        confidence: Confidence of each interval.
+        thresholds: Thresholds of the scores of the file, fixed before seeing them, which share the error;
+            without any, half of the canaries gives a threshold for the other half.
+        false_positive_rates: Rates at which the true positive rate is enclosed.
+
+    Raises:
+        DomainError: There are too few canaries of one kind.
+    """
+    inside, outside = scored.inside, scored.outside
+    if min(inside.size, outside.size) < FEWEST:
+        raise DomainError(
+            f"Expected at least {FEWEST} canaries in and {FEWEST} out, got {inside.size} and {outside.size}."
+        )
+    area = area_under_curve(inside, outside)
+    return {
+        "assumption": "the scores of the canaries are independent",
+        **_refuted(scored, delta, confidence, thresholds),
+        "area_under_curve": {
+            "estimate": area,
+            "interval": list(area_interval(area, min(inside.size, outside.size), confidence)),
+        },
+        "true_positive_rate": [
+            {
+                "false_positive_rate": rate,
+                "interval": list(true_positive_rate(inside, outside, rate, confidence)),
+            }
+            for rate in false_positive_rates
+        ],
+    }
+
+
+def _refuted(scored: Scored, delta: float, confidence: float, thresholds: Sequence[float]) -> dict[str, Any]:
+    """Return the epsilons that the counts at the thresholds refute."""
+    tested, sign = scored, -1.0 if scored.lower_is_member else 1.0
+    thresholds = [sign * threshold for threshold in thresholds]
+    if not thresholds:
+        first = first_half(scored.scores.size)
+        chosen, tested = (
+            Scored(scores=scored.scores[half], included=scored.included[half]) for half in (first, ~first)
+        )
+        if min(chosen.inside.size, chosen.outside.size, tested.inside.size, tested.outside.size) < FEWEST:
+            raise DomainError("Expected more canaries, or --threshold: half of them give no threshold.")
+        thresholds = [best_threshold(chosen.inside, chosen.outside)]
+    share = 1.0 - (1.0 - confidence) / len(thresholds)
+    answers: list[dict[str, Any]] = []
+    modelled: list[float] = []
+    for threshold in thresholds:
+        counts = {
+            "runs_with": tested.inside.size,
+            "true_positives": int((tested.inside > threshold).sum()),
+            "runs_without": tested.outside.size,
+            "false_positives": int((tested.outside > threshold).sum()),
+        }
+        problem = find_problem("audit-runs-epsilon").from_fields(
+            {**counts, "delta": delta, "audit_confidence": share}
+        )
+        proved, model = (evaluate(Point(problem=problem, method=find(name)())) for name in METHODS)
+        if model.ok:
+            modelled.append(model.value or 0.0)
+        answers.append(
+            {
+                "in_if": "below" if scored.lower_is_member else "above",
+                "threshold": sign * threshold,
+                **counts,
+                "epsilon": proved.lower,
+                "gaussian": (model.value or 0.0) if model.ok else None,
+            }
+        )
+    return {
+        "thresholds": answers,
+        "refuted_epsilon": max(each["epsilon"] for each in answers),
+        "model_based_epsilon": max(modelled, default=None),
+    }

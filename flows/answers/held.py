@@ -1,17 +1,41 @@
-"""Answers of the user's store, or of the shipped lookup table if the store has nothing better.
+"""Answers of stores and the shipped table, narrowed by computed ones, and the SQL function that gives them.
 
 The same question has the same answer everywhere: a store only saves the time of computing it.
 """
 
-from collections.abc import Callable, Sequence
+import shlex
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
 
-from flows.answers.ask import is_tight
-from flows.answers.origins import stored_origins
+from flows.answers.ask import CONFLICT, LIMIT_SECONDS, Asked, contradiction, is_tight
+from flows.answers.explain import stored_origins
+from flows.answers.parse import LOADERS, SAMPLING, completed, problem_of
+from flows.answers.show import Aside, width_text
 from flows.answers.sourced import Sourced, computed, from_store
-from privcore import Problem, answering
+from flows.printing import exactly
+from privcore import (
+    Bracket,
+    Direction,
+    DomainError,
+    LimitError,
+    Point,
+    Problem,
+    answering,
+    intersect,
+    methods_for,
+)
 from privcore.registry import TIGHT, promise
-from storage import Found, Store, StoreError
+from privcore.training import from_sizes
+from storage import Found, Row, Store, StoreError, publish, to_table
 from storage.contradictions import remedy
+from storage.export import write_store_sql
+from storage.functions import SqlFunction
+from storage.marks import origin_text
 from storage.shipped import CORRECT, described, shipped_lookup, shipped_store, shipped_version
 
 Computing = Callable[[Problem], Sourced]
@@ -126,3 +150,257 @@ def _is_best(store: Store, problem: Problem, found: Found, *, any_width: bool) -
         == (problem, first.name, first.version, "{}")
         for origin in stored_origins(problem, found, store)
     )
+
+
+WIDE = 0.05
+"""Relative width above which a stored bracket is computed again."""
+
+KEPT = "kept"
+"""Name, in the column `sweep`, of rows that were computed for a question and not by a sweep."""
+
+
+def tightened(
+    problem: Problem, stored: Sourced | None, *, width: float = WIDE, computing: Computing = computed
+) -> Sourced:
+    """Return a stored answer if it is tight, otherwise its intersection with an answer computed now.
+
+    Args:
+        problem: The question.
+        stored: The stored answer, or None.
+        width: Relative width up to which a stored bracket is tight.
+        computing: Function that computes an answer.
+    """
+    if stored is not None and is_tight(stored.bracket, width):
+        return stored
+    now = computing(problem)
+    return now if stored is None else _intersected(stored, now)
+
+
+def _intersected(stored: Sourced, now: Sourced) -> Sourced:
+    """Return the intersection of a stored bracket and a computed one, of the same problem."""
+    if now.status == CONFLICT:
+        return now
+    if not now.ok or now.bracket.confidence < 1.0:
+        why = now.detail.rstrip(".") or "no method proves a bound"
+        return replace(stored, told=f"{stored.told}; nothing better was computed: {why}")
+    assert isinstance(stored.answer, Found)
+    assert isinstance(now.answer, Asked)
+    bracket = intersect([now.bracket, stored.bracket], stored.problem.largest)
+    if bracket.crossed:
+        asked = replace(now.answer, status=CONFLICT, detail=disputed(bracket, stored))
+        source = f"{'shipped' if stored.table else 'store'}-computed"
+        return replace(now, answer=asked, source=source, found=stored.answer, table=stored.table)
+    from_stored = tuple(
+        end for end in ("lower", "upper") if getattr(bracket, end) != getattr(now.bracket, end)
+    )
+    if not from_stored:
+        return now
+    told = f"{now.told}; {' and '.join(from_stored)} end: {stored.told}"
+    return replace(
+        now,
+        bracket=bracket,
+        source=f"{'shipped' if stored.table else 'store'}-computed",
+        told=told,
+        found=stored.answer,
+        stored_ends=from_stored,
+        table=stored.table,
+    )
+
+
+def disputed(bracket: Bracket, stored: Sourced) -> str:
+    """Return the sentence about a stored end that contradicts a computed one, with the remedy."""
+    resolved = CORRECT if stored.table and stored.imported else remedy(stored.imported)
+    text = contradiction(bracket, "A stored and a computed end").rstrip(".")
+    return f"{text}; the stored bracket is from: {stored.told}; {resolved}."
+
+
+def keep(store: Store, answers: Iterable[Sourced]) -> int:
+    """Write the computed bounds of answers into a store, as a sweep does; return the number of rows.
+
+    Args:
+        store: The store; it is created if it does not exist.
+        answers: The answers; failures of methods are not written.
+
+    Raises:
+        StoreError: The path is not a store, or the disk refused.
+    """
+    now = datetime.now(UTC)
+    rows: dict[str, list[Row]] = {}
+    for answer in answers:
+        replies = answer.answer.replies if isinstance(answer.answer, Asked) else ()
+        rows.setdefault(answer.problem.name, []).extend(
+            Row(
+                point=Point(problem=answer.problem, method=reply.method),
+                answer=reply.answer,
+                seconds=reply.seconds,
+                cpu_seconds=reply.cpu_seconds,
+                attempt=1,
+                finished_at=now,
+                sweep=KEPT,
+            )
+            for reply in replies
+            if reply.answer.ok
+        )
+    several = [each for each in rows.values() if each]
+    if several:
+        store.create()
+        for each in several:
+            publish(store.place, to_table(each))
+        write_store_sql(store.place)
+    return sum(map(len, several))
+
+
+def width_aside(answer: Sourced, store: str | None) -> Aside:
+    """Return the width of an answer, and if it is wide, the command that computes a tight bracket.
+
+    Args:
+        answer: The answer.
+        store: Name of the store, or None for the default.
+    """
+    bracket = answer.bracket
+    command = None
+    if not is_tight(bracket, WIDE) and _is_enclosed(answer):
+        words = [f"{name}={exactly(value)}" for name, value in answer.problem.as_fields().items()]
+        option = [] if store is None else ["--store", store]
+        command = shlex.join(["privsweep", "lookup", "--compute", answer.problem.name, *words, *option])
+    told = width_text(bracket) or _without_width(bracket)
+    if command:
+        told += f", wider than {WIDE:.0%}; to compute a tight bracket: `{command}`"
+    relative = bracket.upper / bracket.lower - 1.0 if width_text(bracket) else None
+    content: dict[str, Any] = {"relative": relative, "wide": command is not None, "command": command}
+    return Aside(key="width", content=content, text=f"width      {told}")
+
+
+def _without_width(bracket: Bracket) -> str:
+    """Return the reason why a bracket has no relative width."""
+    return "no finite upper end" if bracket.upper == float("inf") else "no positive lower end"
+
+
+def _is_enclosed(answer: Sourced) -> bool:
+    """Return whether a method encloses the question, and has not been used for it already."""
+    if isinstance(answer.answer, Asked):
+        return False
+    problem = answer.problem
+    is_stored = answer.source in {"store", "shipped"}
+    used = {answer.bracket.lower_by, answer.bracket.upper_by} if is_stored else set()
+    return any(
+        reason is None and method.direction is Direction.ENCLOSURE and method.name not in used
+        for method, reason in methods_for(problem).items()
+    )
+
+
+MOST_ANSWERS = 100_000
+"""Computed answers that a process remembers."""
+
+ARGUMENTS = {
+    "sigma": "double",
+    "steps": "double",
+    "delta": "double",
+    "sampling": "varchar",
+    "sampling_probability": "double",
+    "participations": "double",
+    "epochs": "double",
+    "redraw": "varchar",
+    "largest_batch": "double",
+    "adjacency": "varchar",
+    "examples": "double",
+    "batch_size": "double",
+}
+VALUE = {
+    "lower": "double",
+    "upper": "double",
+    "method": "varchar",
+    "source": "varchar",
+    "imported": "varchar",
+}
+
+
+@dataclass
+class CertifiedEpsilon:
+    """The function, with the answers that it has given.
+
+    Attributes:
+        store: Store whose brackets save computing them again; it may be missing.
+        limit_seconds: Seconds from now after which a query ends with an error.
+        answers: Every answer, by question.
+    """
+
+    store: Store
+    limit_seconds: float = LIMIT_SECONDS
+    answers: dict[Problem, Sourced] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Set the time of the end."""
+        self._end = time.monotonic() + self.limit_seconds
+        self._one = threading.Lock()  # DuckDB calls a function in several threads
+
+    @property
+    def function(self) -> SqlFunction:
+        """The function for `Store.sql`."""
+        return SqlFunction(
+            name="certified_epsilon",
+            arguments=ARGUMENTS,
+            returns=VALUE,
+            call=lambda rows: [self._value(row) for row in rows],
+        )
+
+    def _value(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the value for the arguments of a row."""
+        problem = question(row)
+        with self._one:
+            answer = self.answers.get(problem) or self._answer(problem)
+        if not answer.ok:
+            raise DomainError(answer.detail)
+        bracket = answer.bracket
+        methods = dict.fromkeys(name for name in (bracket.lower_by, bracket.upper_by) if name)
+        return {
+            "lower": bracket.lower,
+            "upper": bracket.upper,
+            "method": ", ".join(methods),
+            "source": answer.source,
+            "imported": ", ".join(bracket.imported) or None,
+        }
+
+    @property
+    def note(self) -> str:
+        """The sentence about answers with an end from a lookup table that was not recomputed, or ""."""
+        imported = [answer.bracket.imported for answer in self.answers.values() if answer.bracket.imported]
+        if not imported:
+            return ""
+        tables = list(dict.fromkeys(table for each in imported for table in each))
+        several = "1 answer" if len(imported) == 1 else f"{len(imported)} answers"
+        are = "is" if len(imported) == 1 else "are"
+        return f"{several} of certified_epsilon {are} {origin_text(tables)}."
+
+    def _answer(self, problem: Problem) -> Sourced:
+        if time.monotonic() > self._end:
+            raise LimitError(f"The query took longer than {self.limit_seconds:g} s.")
+        answer = answered(self.store, problem, computing=_computed)
+        if not answer.ok:
+            answer = any_held(self.store, problem) or answer
+        self.answers[problem] = answer
+        return answer
+
+
+@lru_cache(maxsize=MOST_ANSWERS)
+def _computed(problem: Problem) -> Sourced:
+    """Return the computed answer to a problem, which a process computes once."""
+    return computed(problem)
+
+
+def question(row: Mapping[str, Any]) -> Problem:
+    """Return the problem that the arguments of a row describe; a null is an argument that was left out.
+
+    Raises:
+        PrivsweepError: Arguments are missing, contradict one another, or are outside their domains.
+
+    Example:
+        >>> question({"sigma": 1.0, "steps": None, "delta": 1e-5, "sampling": "none"}).name
+        'unamplified-epsilon'
+    """
+    given = {name: value for name, value in row.items() if value is not None}
+    sampling = given.pop("sampling", None)
+    if sampling not in SAMPLING:
+        loaders = ", ".join(f"'{word}' ({code})" for word, code in LOADERS.items())
+        raise DomainError(f"Expected sampling, since epsilon depends on the loader: {loaders}.")
+    return from_sizes(problem_of(sampling), completed(sampling, given))

@@ -1,10 +1,422 @@
-"""A comparison of bags of labels with randomized response: both advantages, and when they are equal."""
+"""Bags of labels and randomized response: their quantities, when both reveal the same, and the text of it."""
 
-from collections.abc import Iterator
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from typing import Any
 
-from flows.answers.label_comparison import LabelComparison
-from flows.answers.label_equal import equal_bag_size, equal_epsilon
+from flows.answers.ask import Asked, ask, is_tight
+from flows.printing import exactly, plain, rounded_down, rounded_up
+from privcore import (
+    Answer,
+    Bracket,
+    DomainError,
+    LimitError,
+    Method,
+    Point,
+    Problem,
+    evaluate,
+    find,
+    find_problem,
+    intersect,
+    methods_for,
+)
+
+Evaluated = Callable[[Point], Answer]
+
+TIGHT = 1e-7
+"""Relative width of a bracket at which no further method is used."""
+NOTHING = 1e-200
+"""Below this, a quantity counts as 0."""
+_DRAWN = 2e7
+"""Labels that a simulation draws, at most 1,000,000 bags of them."""
+CONFIDENCE = 0.999
+"""Confidence of a simulated quantity."""
+_SIMULATION, _QUADRATURE = "labels.sampling", "labels.gauss"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """A bracket of one quantity, and its best single value between the ends.
+
+    Attributes:
+        bracket: The tightest bracket, with its confidence.
+        value: The value.
+        certain: The bracket from proofs alone, if the tightest one is not proved; else None.
+    """
+
+    bracket: Bracket
+    value: float
+    certain: Bracket | None = None
+
+    def as_content(self) -> dict[str, float]:
+        """Return it for JSON; `certain_lower` and `certain_upper` are the ends from proofs alone."""
+        lower, upper = self.bracket.lower, self.bracket.upper
+        content = {"lower": lower, "upper": upper, "value": self.value, "confidence": self.bracket.confidence}
+        if self.certain is None:
+            return content
+        return content | {"certain_lower": self.certain.lower, "certain_upper": self.certain.upper}
+
+
+def read(problem: Problem, evaluated: Evaluated = evaluate, confidence: float = CONFIDENCE) -> Quantity:
+    """Ask all methods about a quantity; without a tight proof, intersect with the simulation.
+
+    Args:
+        problem: The question.
+        evaluated: Function that computes a point.
+        confidence: Confidence of the simulation.
+    """
+    asked = ask(problem, list(_methods(problem, confidence)), until=_is_proved, evaluated=evaluated)
+    answers = {reply.method.name: reply.answer for reply in asked.replies if reply.answer.ok}
+    if not answers:
+        fields = problem.as_fields()
+        raise LimitError(
+            f"No method answers {problem.name} for bags of {fields['bag_size']} within the limits."
+        )
+    used = [answer.said_by(name) for name, answer in answers.items()]
+    if _is_proved(asked):
+        used = [bracket for bracket in used if bracket.confidence == 1.0]
+    bracket = intersect(used, problem.largest)
+    if bracket.crossed:  # the simulation missed, as it may once in a thousand runs: only proofs count
+        bracket = Bracket(lower=asked.lower, upper=asked.upper)
+    values = {name: answer.value for name, answer in answers.items() if answer.value is not None}
+    value = values.get(_QUADRATURE, values.get(_SIMULATION, _middle(bracket)))
+    certain = None
+    if bracket.confidence < 1.0:
+        proved = asked.confidence == 1.0
+        certain = Bracket(
+            lower=asked.lower if proved else 0.0, upper=asked.upper if proved else problem.largest
+        )
+    return Quantity(bracket=bracket, value=min(max(value, bracket.lower), bracket.upper), certain=certain)
+
+
+def read_proof(problem: Problem, enough: Callable[[Bracket], bool], evaluated: Evaluated) -> Quantity | None:
+    """Return a quantity from proofs alone, or None if their bracket does not meet a condition."""
+
+    def decides(asked: Asked) -> bool:
+        proved = asked.ok and asked.confidence == 1.0
+        return proved and enough(Bracket(lower=asked.lower, upper=asked.upper))
+
+    proofs = [method for method in _methods(problem, CONFIDENCE) if method.name != _SIMULATION]
+    asked = ask(problem, proofs, until=decides, evaluated=evaluated) if proofs else None
+    if asked is None or not decides(asked):
+        return None
+    bracket = Bracket(lower=asked.lower, upper=asked.upper)
+    return Quantity(bracket=bracket, value=_middle(bracket))
+
+
+def _middle(bracket: Bracket) -> float:
+    """Return the middle of a bracket, or infinity."""
+    return bracket.upper if math.isinf(bracket.upper) else 0.5 * (bracket.lower + bracket.upper)
+
+
+def _is_proved(asked: Asked) -> bool:
+    narrow = is_tight(asked, TIGHT) or asked.lower == asked.upper or asked.upper < NOTHING
+    return asked.ok and asked.confidence == 1.0 and narrow
+
+
+def _methods(problem: Problem, confidence: float) -> Iterator[Method]:
+    """Yield the methods that apply; the simulation draws more bags if they are small."""
+    fields = problem.as_fields()
+    for method, reason in methods_for(problem).items():
+        if reason is None and method.name == _SIMULATION:
+            most = 1e5 if problem.name == "label-ratio-quantile" else 1e6
+            samples = max(1e4, min(most, _DRAWN / float(fields["bag_size"]) ** 1.5))
+            yield method.from_knobs({"samples": int(samples), "confidence": confidence})
+        elif reason is None:
+            yield method()
+
+
+MOST_BAG_SIZE = 4096
+"""Largest bag size of a search."""
+PROBLEMS = {
+    "advantage": "label-advantage",
+    "accuracy": "label-attack-accuracy",
+    "log_ratio": "label-ratio-quantile",
+    "infinite": "label-ratio-infinite",
+}
+"""Quantities, each with the name of its problem."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelComparison:
+    """A prior, with the quantities that are compared over it.
+
+    Attributes:
+        prior: Prior, as in the fields of problems.
+        mechanism: Mechanism with bags: `llp`, `llp-geometric` or `llp-laplace`.
+        label_epsilon: Epsilon of its noise; infinity for `llp`.
+        level: Level of the quantile of the multiplicative advantage.
+        draw: Draw of the bags: `with-replacement` or `partition`; None is that of a question.
+        report: Called with a description of each computation, for a status line.
+    """
+
+    prior: str
+    mechanism: str = "llp"
+    label_epsilon: float = math.inf
+    level: float = 0.98
+    draw: str | None = None
+    report: Callable[[str], None] = lambda _: None
+    known: dict[tuple[Problem, float], Quantity] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def evaluated(self) -> Callable[[Point], Answer]:
+        """Evaluation that keeps the answers, which the search reads twice."""
+        return cache(evaluate)
+
+    def problem(self, quantity: str, **mechanism: Any) -> Problem:
+        """Return the problem about a quantity of a mechanism with its parameters."""
+        level = {"level": self.level} if quantity == "log_ratio" else {}
+        return find_problem(PROBLEMS[quantity]).asked({"prior": self.prior} | level | mechanism)
+
+    def bags(self, quantity: str, bag_size: int) -> Quantity:
+        """Return a quantity of bags of this size."""
+        return self.endless(quantity, bag_size) or self.reading(self.of_bags(quantity, bag_size))
+
+    def endless(self, quantity: str, bag_size: int) -> Quantity | None:
+        """Return the infinite quantile of bags that reveal a large enough share of the labels, or None."""
+        if quantity == "log_ratio":
+            certain = self.bags("infinite", bag_size).bracket
+            if certain.confidence == 1.0 and certain.lower > 1.0 - self.level:
+                return Quantity(bracket=Bracket(lower=math.inf, upper=math.inf), value=math.inf)
+        return None
+
+    def of_bags(self, quantity: str, bag_size: int) -> Problem:
+        """Return the problem about a quantity of bags of this size."""
+        draw = {} if self.draw is None else {"draw": self.draw}
+        return self.problem(
+            quantity, mechanism=self.mechanism, bag_size=bag_size, label_epsilon=self.label_epsilon, **draw
+        )
+
+    @cached_property
+    def drawn(self) -> str:
+        """The draw of the bags, also if no draw was stated."""
+        return str(self.of_bags("infinite", 1).as_fields()["draw"])
+
+    @cached_property
+    def largest_bag_size(self) -> int:
+        """Largest bag size of a search: that of a partition is at most the number of rows."""
+        return bisect_left(range(1, MOST_BAG_SIZE + 1), True, key=self._too_large)
+
+    def _too_large(self, bag_size: int) -> bool:
+        """Return whether bags of this size are larger than the file."""
+        try:
+            self.of_bags("infinite", bag_size)
+        except DomainError:
+            return True
+        return False
+
+    def response(self, quantity: str, epsilon: float) -> Quantity:
+        """Return a quantity of randomized response."""
+        return self.reading(self.problem(quantity, mechanism="rr", label_epsilon=epsilon))
+
+    def blind(self) -> Quantity:
+        """Return the accuracy of the best guess without any release."""
+        return self.reading(self.problem("accuracy", mechanism="none"))
+
+    def reading(self, problem: Problem, confidence: float = CONFIDENCE) -> Quantity:
+        """Return the quantity of a problem; each problem is computed once for each confidence."""
+        if (problem, confidence) not in self.known:
+            fields = problem.as_fields()
+            self.report(f"{problem.name} {fields['mechanism']} bags of {fields['bag_size']}")
+            self.known[problem, confidence] = read(problem, self.evaluated, confidence)
+        return self.known[problem, confidence]
+
+    def proved(self, quantity: str, bag_size: int, enough: Callable[[Bracket], bool]) -> Quantity | None:
+        """Return a quantity of bags from proofs, or None if they do not meet a condition."""
+        if (endless := self.endless(quantity, bag_size)) and enough(endless.bracket):
+            return endless
+        return read_proof(self.of_bags(quantity, bag_size), enough, self.evaluated)
+
+
+_OF_TRIAL = 1.0 - (1.0 - CONFIDENCE) / (2 * MOST_BAG_SIZE.bit_length())
+"""Confidence of each simulation of a search: it tries at most 13 powers of two and 11 sizes between them."""
+_ONE_BY_ONE = 30.0
+"""Estimated seconds, several times the real ones, for computing a quantile for one size after another."""
+_LEAST_EPSILON, _MOST_EPSILON = 1e-300, 700.0
+_CLOSE = 1e-12
+"""Relative distance of the epsilons at which a search ends."""
+_ALONE = ("llp", "llp-geometric")
+"""Mechanisms that are randomized response, with the epsilon of their noise, if a bag has one label."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equal:
+    """The parameter at which one mechanism reveals as much as another.
+
+    Attributes:
+        value: From the best values: the least bag size that reveals no more, or the epsilon. It is infinite
+            if even a label without noise reveals no more, and None if no bag size is found.
+        bracket: Below its lower end, bags reveal more, or randomized response reveals less; at its upper end,
+            the reverse, and from there on for advantages. At an epsilon that is an end, bounds of both
+            mechanisms prove which one reveals at least as much. Both ends hold together with its confidence.
+    """
+
+    value: float | None
+    bracket: Bracket
+
+    def as_content(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        lower, upper = self.bracket.lower, self.bracket.upper
+        return {"value": self.value, "lower": lower, "upper": upper, "confidence": self.bracket.confidence}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """Bag sizes that are compared with randomized response in one quantity.
+
+    Attributes:
+        comparison: The prior and the mechanism with bags.
+        quantity: `advantage` or `log_ratio`.
+        target: The quantity of randomized response.
+        trials: The quantities of bags that were tried, by their size.
+    """
+
+    comparison: LabelComparison
+    quantity: str
+    target: Quantity
+    trials: dict[int, Quantity] = field(default_factory=dict)
+
+    def more(self, bracket: Bracket) -> bool:
+        """Return whether bags with this bracket reveal more for certain."""
+        return bracket.lower > self.target.bracket.upper
+
+    def no_more(self, bracket: Bracket) -> bool:
+        """Return whether bags with this bracket reveal no more for certain."""
+        return bracket.upper <= self.target.bracket.lower
+
+    def proved(self, bag_size: int) -> Quantity | None:
+        """Return the quantity of bags from proofs if they decide, or None."""
+        return self.comparison.proved(
+            self.quantity, bag_size, lambda bracket: self.more(bracket) or self.no_more(bracket)
+        )
+
+    def enough(self, bag_size: int) -> bool:
+        """Try a bag size, and return whether its best value is no more than that of randomized response."""
+        problem = self.comparison.of_bags(self.quantity, bag_size)
+        trial = self.proved(bag_size) or self.comparison.reading(problem, _OF_TRIAL)
+        self.trials[bag_size] = trial
+        return trial.value <= self.target.value
+
+    def bisect(self) -> int | None:
+        """Return the bag size at which doubling and bisection end, or None if no tried size is enough."""
+        low, high = 0, 1
+        while not self.enough(high):
+            if high == self.comparison.largest_bag_size:
+                return None
+            low, high = high, min(2 * high, self.comparison.largest_bag_size)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.enough(middle) else (middle, high)
+        return high
+
+    def least_sure(self) -> float:
+        """Return the least tried size that reveals no more; infinity if there is none."""
+        return min(
+            (size for size, trial in self.trials.items() if self.no_more(trial.bracket)), default=math.inf
+        )
+
+    def largest_short(self) -> int:
+        """Return the largest tried size that reveals more, or 0."""
+        return max((size for size, trial in self.trials.items() if self.more(trial.bracket)), default=0)
+
+    def first_open(self) -> int:
+        """Return the least size that is not proved to reveal more, trying one size after another."""
+        low, end = 0, int(min(self.least_sure(), self.comparison.largest_bag_size + 1))
+        high = end
+        while high - low > 1:  # the share of labels that are revealed for certain is proved to fall
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.comparison.endless(self.quantity, middle) else (low, middle)
+        method, seconds = find("labels.composition")(), 0.0
+        for size in range(low + 1, end):
+            problem = self.comparison.of_bags(self.quantity, size)
+            seconds += math.inf if method.applies(problem) else method.cost(problem).seconds
+            trial = self.proved(size) if seconds <= _ONE_BY_ONE else None
+            if trial is None:
+                return size
+            self.trials[size] = trial
+            if self.no_more(trial.bracket):
+                return size
+        return end
+
+
+def equal_bag_size(comparison: LabelComparison, quantity: str, epsilon: float) -> Equal:
+    """Return the least bag size that reveals no more than randomized response.
+
+    The advantage is proved to fall with the bag size. The quantile can rise again: bags of 148 labels with
+    eta 0.05 reveal less than randomized response with epsilon 1, and bags of 178 reveal more. So its lower
+    end needs all smaller sizes: up to some size the quantile is infinite, and from there it is computed for
+    one size after another, if proofs take seconds. One label is enough if its noise has at most this epsilon,
+    as a post-processing of randomized response (`labels.dominated`). All simulations of the search hold
+    together with the confidence of its result, by the union bound.
+    """
+    if comparison.label_epsilon <= epsilon:  # rounding would decide where both reveal the same
+        return Equal(value=1, bracket=Bracket(lower=1, upper=1))
+    search = _Search(comparison=comparison, quantity=quantity, target=comparison.response(quantity, epsilon))
+    value: float | None = search.bisect()
+    lower = search.largest_short() + 1 if quantity == "advantage" else search.first_open()
+    upper = search.least_sure()
+    simulated = any(trial.bracket.confidence < 1.0 for trial in search.trials.values())
+    bracket = Bracket(lower=lower, upper=upper, confidence=CONFIDENCE if simulated else 1.0)
+    return Equal(value=upper if lower == upper else value, bracket=bracket)
+
+
+def equal_epsilon(comparison: LabelComparison, quantity: str, bag_size: int) -> Equal:
+    """Return the epsilon at which randomized response reveals as much as bags of this size.
+
+    If the bags reveal nothing, it is 0, although a larger epsilon may reveal nothing either.
+    """
+    bags = comparison.bags(quantity, bag_size)
+    if bags.bracket.upper <= 0.0:
+        return Equal(value=0.0, bracket=replace(bags.bracket, lower=0.0, upper=0.0))
+    if bag_size == 1 and comparison.mechanism in _ALONE:
+        exact = comparison.label_epsilon
+        return Equal(value=exact, bracket=Bracket(lower=exact, upper=exact))
+    if quantity == "log_ratio":  # the ratio of randomized response is always epsilon
+        return Equal(value=bags.value, bracket=bags.bracket)
+    return _epsilon(comparison, quantity, bags)
+
+
+def _epsilon(comparison: LabelComparison, quantity: str, bags: Quantity) -> Equal:
+    """Return the epsilon at which randomized response reveals a quantity of bags.
+
+    The epsilon of the noise is an upper end, since bags with noise are a post-processing of randomized
+    response with this epsilon (`labels.dominated`).
+    """
+    below, above = bags.bracket.lower, bags.bracket.upper
+    response = cache(partial(_response, comparison, quantity))
+    lower = _edge(lambda epsilon: response(epsilon).bracket.upper > below)[0] if below > 0.0 else 0.0
+    upper = min(_edge(lambda epsilon: response(epsilon).bracket.lower >= above)[1], comparison.label_epsilon)
+    low, high = _edge(lambda epsilon: response(epsilon).value >= bags.value)
+    value = low if math.isfinite(high) else high
+    lower = min(lower, upper)  # they cross only if a simulation missed
+    bracket = replace(bags.bracket, lower=lower, upper=upper)
+    return Equal(value=min(max(value, lower), upper), bracket=bracket)
+
+
+def _response(comparison: LabelComparison, quantity: str, epsilon: float) -> Quantity:
+    """Return a quantity of randomized response without a report of it."""
+    return read(comparison.problem(quantity, mechanism="rr", label_epsilon=epsilon), comparison.evaluated)
+
+
+def _edge(holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Return two close epsilons such that a condition holds at the second one, but not at the first one.
+
+    The first one is 0 if the condition holds at the least epsilon, and the second one is infinite if it does
+    not hold at the largest epsilon.
+    """
+    low, high = _LEAST_EPSILON, _MOST_EPSILON
+    if not holds(high):
+        return high, math.inf
+    if holds(low):
+        return 0.0, low
+    while high - low > _CLOSE * high:
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
 
 _EQUATED = ("advantage", "log_ratio")
 ROWS = ("advantage", "accuracy", "log_ratio", "infinite")
@@ -46,3 +458,100 @@ def contents_of(
     if epsilon is not None:
         content["equal_bag_size"] = {q: equal_bag_size(comparison, q, epsilon).as_content() for q in _EQUATED}
         yield content
+
+
+LEGEND = "|I| is the absolute log-likelihood ratio of the two labels; its bits are log2 of the ratio."
+"""Last paragraph of the text."""
+_RISES = "\n(the advantage is proved to fall with the bag size; the quantile can rise with it)"
+
+
+def paragraphs(content: Mapping[str, Any]) -> list[str]:
+    """Return the parts of a comparison as text, with ends rounded outwards.
+
+    Args:
+        content: Content of `contents_of`; later parts only add paragraphs at the end.
+    """
+    columns = {}
+    if "bags" in content:
+        noise = "" if math.isinf(content["label_epsilon"]) else f", epsilon = {content['label_epsilon']:g}"
+        columns[f"{content['mechanism']}, bags of {content['bag_size']}{noise}"] = content["bags"]
+    if "rr" in content:
+        columns[f"rr, epsilon = {content['rr_epsilon']:g}"] = content["rr"]
+    quantile = f"{content['level']:g} quantile of |I|"
+    names = {
+        "advantage": "additive advantage",
+        "accuracy": "accuracy of the best guess",
+        "log_ratio": f"{quantile}, nats",
+        "infinite": "labels revealed for certain",
+    }
+    lines = [["", *columns]]
+    for row in ROWS:
+        largest = find_problem(PROBLEMS[row]).largest
+        lines.append([names[row], *(_reading(readings[row], largest) for readings in columns.values())])
+        if row == "log_ratio":
+            bits = [_reading(_in_bits(readings[row])) for readings in columns.values()]
+            lines.append([f"{quantile}, bits", *bits])
+    blind = _reading(content["blind_accuracy"], find_problem(PROBLEMS["accuracy"]).largest)
+    cut = " cut into random bags" if content["draw"] == "partition" else ""
+    parts = [
+        f"prior {exactly(content['prior'])}{cut}; a blind guess is right with probability {blind}",
+        _aligned(lines),
+    ]
+    if content["assumed"]:
+        parts.append(f"assumed: {exactly(content['assumed'])}")
+    if "equal_epsilon" in content:
+        title = f"randomized response that reveals as much as bags of {content['bag_size']}: epsilon"
+        parts.append(_equal(title, content["equal_epsilon"], quantile, content))
+    if "equal_bag_size" in content:
+        title = (
+            f"smallest bags that reveal no more than rr with epsilon = {content['rr_epsilon']:g}: bag size"
+        )
+        parts.append(_equal(title, content["equal_bag_size"], quantile, content) + _RISES)
+    return parts
+
+
+def _equal(title: str, equals: Mapping[str, Any], quantile: str, content: Mapping[str, Any]) -> str:
+    names = {"advantage": "in additive advantage", "log_ratio": f"in the {quantile}"}
+    lines = [
+        [names[q], _none(equal, content["largest_bag_size"]) if equal["value"] is None else _reading(equal)]
+        for q, equal in equals.items()
+    ]
+    return f"{title}\n{_aligned(lines)}"
+
+
+def _none(equal: Mapping[str, float], largest: int) -> str:
+    """Return that no bag size reveals as little, or that none was found."""
+    return f"none{'' if equal['lower'] > largest else ' found'} up to {largest}"
+
+
+def _reading(reading: Mapping[str, float], largest: float = math.inf) -> str:
+    """Return an exact value, or the value with its ends; `largest` is the largest possible value."""
+    low, high = rounded_down(reading["lower"]), rounded_up(reading["upper"])
+    close = reading["upper"] == reading["lower"] or (
+        math.isfinite(reading["upper"]) and reading["upper"] - reading["lower"] <= 1e-6 * reading["upper"]
+    )
+    sure = reading["confidence"] == 1.0
+    certain = _certain(reading, largest)
+    if close:
+        doubt = "" if sure else f" [{100.0 * reading['confidence']:.4g} %{certain}]"
+        return f"{reading['value']:.6g}{doubt}"
+    doubt = "" if sure else f", {100.0 * reading['confidence']:.4g} %{certain}"
+    return f"{reading['value']:.4g} [{low}, {high}{doubt}]"
+
+
+def _certain(reading: Mapping[str, float], largest: float) -> str:
+    """Return the ends that are proved, for a reading with a confidence; "" if nothing is proved."""
+    if "certain_upper" not in reading:
+        return ""
+    if reading["certain_lower"] <= 0.0 and reading["certain_upper"] >= largest:
+        return ""
+    ends = rounded_down(reading["certain_lower"], 4), rounded_up(reading["certain_upper"], 4)
+    return f"; certain {ends[0]} to {ends[1]}"
+
+
+def _in_bits(reading: Mapping[str, float]) -> dict[str, float]:
+    return {name: x if name == "confidence" else x / math.log(2.0) for name, x in reading.items()}
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
+    return plain(lines[0], lines[1:], [False] * len(lines[0]), "")

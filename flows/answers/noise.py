@@ -1,16 +1,27 @@
-"""The least noise for a target epsilon, on the safe side, with a proof that less noise does not suffice."""
+"""The least noise for a target epsilon, on the safe side, with a proof that less noise does not suffice.
+
+The search for the least noise ends with narrow brackets. The command `privsweep epsilon` computes wider
+brackets, and their upper end at the same sigma may be above the target. The functions of this module raise
+sigma until that upper end is at most the target.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from flows.answers.ask import CONFLICT, LIMIT_BYTES, LIMIT_SECONDS, Asked, UncoveredError, ask
-from flows.printing import exactly, html_table, rounded_down, rounded_up
-from privcore import Direction, LimitError, Method, PrivsweepError, Problem, Status, answering
+from flows.answers.explain import explained_run
+from flows.answers.parse import UNKNOWN, loader
+from flows.answers.show import methods_text
+from flows.answers.training_run import adjacency_of
+from flows.printing import as_json, exactly, html_table, listed, rounded_down, rounded_up, say
+from privcore import Bracket, Direction, LimitError, Method, PrivsweepError, Problem, Status, answering
 from privcore.numerics.bracket_search import BracketSearch
 from privcore.parameter import Real
-from privcore.params import EPSILON
+from privcore.params import EPSILON, SIGMA
 
 PRECISION = Real(
     name="precision",
@@ -241,3 +252,214 @@ def _tuned(method: Method, tolerance: float) -> Method:
     if "tolerance" not in method.knobs:
         return method
     return method.from_knobs({**method.identity(), "tolerance": tolerance})
+
+
+Again = Callable[[Problem], Asked]
+"""Function that answers a problem as `privsweep epsilon` does, such as `sourced.asked_until_tight`."""
+
+BISECTIONS = 3
+"""Number of times that the interval in which sigma is raised is halved afterwards."""
+
+
+def suffices(asked: Asked, target: float) -> bool:
+    """Return whether epsilon is proved to be at most the target, as the target is printed in decimals."""
+    proved = asked.ok and asked.confidence == 1.0 and asked.upper < math.inf
+    return proved and Decimal(asked.upper) <= Decimal(repr(target))
+
+
+def confirmed(found: Noise, again: Again, *, precision: float, largest: float) -> Noise:
+    """Return a noise multiplier, raised until its epsilon, asked for again, is at most the target.
+
+    Args:
+        found: Result of a search.
+        again: Function that answers a problem.
+        precision: Relative distance at which two sigmas count as neighbours.
+        largest: Largest sigma of the domain.
+
+    Raises:
+        UncoveredError: No sigma in the domain suffices with these settings.
+        PrivsweepError: Methods contradict one another.
+    """
+    raising = _Raising(found=found, again=again, digits=math.ceil(-math.log10(precision)) + 2)
+    asked, at = raising.ask(found.sigma), found.sigma
+    if suffices(asked, found.target):
+        return replace(found, enough=asked, brackets=found.brackets + raising.count)
+    failed, step = at, precision
+    while not suffices(asked, found.target):
+        if at >= largest:
+            reached = f"to reach epsilon={found.target!r} with default settings"
+            raise UncoveredError(f"No sigma up to {largest:.6g} is proved {reached}.")
+        # Epsilon falls at least about like 1/sigma.
+        step = max(2.0 * step, min(asked.upper / found.target, 2.0) - 1.0)
+        failed, at = at, min(raising.rounded(at * (1.0 + step)), largest)
+        asked = raising.ask(at)
+    for _ in range(BISECTIONS):
+        middle = raising.rounded(math.sqrt(failed * at))
+        if at <= failed * (1.0 + precision) or not failed < middle < at:
+            break
+        trial = raising.ask(middle)
+        if suffices(trial, found.target):
+            asked, at = trial, middle
+        else:
+            failed = middle
+    return replace(found, enough=asked, least=found.enough, brackets=found.brackets + raising.count)
+
+
+@dataclass(kw_only=True)
+class _Raising:
+    """The questions about larger and larger noise multipliers.
+
+    Attributes:
+        found: Result of the search.
+        again: Function that answers a problem.
+        digits: Significant digits of a noise multiplier.
+        count: Number of brackets so far.
+    """
+
+    found: Noise
+    again: Again
+    digits: int
+    count: int = 0
+
+    def ask(self, sigma: float) -> Asked:
+        """Return the bracket of epsilon at this sigma."""
+        problem = self.found.enough.problem
+        self.count += 1
+        asked = self.again(type(problem).from_fields({**problem.as_fields(), "sigma": sigma}))
+        if asked.status == CONFLICT:
+            raise PrivsweepError(asked.detail)
+        return asked
+
+    def rounded(self, sigma: float) -> float:
+        """Return sigma with few digits."""
+        return float(f"{sigma:.{self.digits}g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseForAny(Noise):
+    """A noise multiplier that suffices for every sampler, and a smaller one, too small for some sampler.
+
+    Attributes:
+        samplers: The problems at the returned sigma, by sampler; `enough` is the bracket of the worst one.
+    """
+
+    samplers: Mapping[str, Problem]
+
+    @property
+    def worst(self) -> str:
+        """The sampler with the largest epsilon at the returned sigma."""
+        return next(name for name, each in self.samplers.items() if each == self.enough.problem)
+
+    @property
+    def relations(self) -> dict[str, str]:
+        """The neighbouring relation of each sampler."""
+        return {name: adjacency_of(each) for name, each in self.samplers.items()}
+
+    def as_content(self) -> dict[str, Any]:
+        """Return the noise multipliers and their proofs for JSON."""
+        return super().as_content() | {
+            "sampling": UNKNOWN,
+            "worst": self.worst,
+            "relations": self.relations,
+        }
+
+    def _title(self) -> str:
+        return f"epsilon at most {exactly(self.target)} for every sampler; worst {loader(self.worst)}"
+
+
+def find_noise_any(
+    asked: Mapping[str, Problem],
+    target: float,
+    again: Again,
+    *,
+    precision: float,
+    limit_seconds: float,
+) -> NoiseForAny:
+    """Return the least sigma at which epsilon of every sampler is proved to be at most the target.
+
+    Epsilon of every sampler falls in sigma, so a sigma that does not suffice for one of them does not suffice
+    for all of them.
+
+    Args:
+        asked: Problems about epsilon by sampler, with any sigma.
+        target: Largest epsilon that is allowed.
+        again: Function that answers a problem with the settings of `privsweep epsilon`.
+        precision: As in `find_noise`.
+        limit_seconds: As in `find_noise`.
+
+    Raises:
+        PrivsweepError: As in `find_noise` and `confirmed`.
+    """
+    known = cache(again)
+
+    def together(problem: Problem) -> Asked:
+        """Return the largest bracket of all samplers at the sigma of a problem, or a failed answer."""
+        sigma = float(problem.as_fields()["sigma"])
+        found = [known(at(each, sigma)) for each in asked.values()]
+        failed = next((each for each in found if not each.ok or each.confidence < 1.0), None)
+        return failed or max(found, key=lambda each: (each.upper, each.lower))
+
+    searched: list[Noise] = []
+    for name in sorted(asked, key=lambda name: name != "none"):  # the fastest, and often the worst
+        if searched and suffices(known(at(asked[name], max(each.sigma for each in searched))), target):
+            continue
+        fields = {field: value for field, value in asked[name].as_fields().items() if field != "sigma"}
+        kind = type(asked[name])
+        searched.append(find_noise(kind, fields, target, precision=precision, limit_seconds=limit_seconds))
+    most = max(searched, key=lambda each: each.sigma)
+    short = max((each.short for each in searched if each.short), key=sigma_of, default=None)
+    least = replace(most, short=short, brackets=sum(each.brackets for each in searched))
+    found = confirmed(least, together, precision=precision, largest=SIGMA.upper)
+    return NoiseForAny(  # without `least`, the narrower bracket of the search, which is that of one sampler
+        target=found.target,
+        enough=found.enough,
+        short=found.short,
+        brackets=found.brackets,
+        samplers={name: at(each, found.sigma) for name, each in asked.items()},
+    )
+
+
+def at(problem: Problem, sigma: float) -> Problem:
+    """Return a problem with another sigma."""
+    return type(problem).from_fields({**problem.as_fields(), "sigma": sigma})
+
+
+def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
+    """Print a noise multiplier that suffices, its proof, and a smaller noise multiplier that does not.
+
+    Args:
+        found: Result of the search.
+        json: Whether to print JSON.
+        explain: Whether to explain both.
+    """
+    enough, short = found.enough, found.short
+    reasons = {"suffices": explained_run(enough, ("upper",))} if explain else {}
+    if explain and short is not None:
+        reasons["does not suffice"] = explained_run(short, ("lower",))
+    if json:
+        told = {name.replace(" ", "_"): reason.as_content() for name, reason in reasons.items()}
+        say(as_json(found.as_content() | ({"explanation": told} if explain else {})))
+        return
+    rest = {name: value for name, value in enough.problem.as_fields().items() if name != "sigma"}
+    say(f"sigma {exactly(found.sigma)} suffices: epsilon is at most {rounded_up(enough.upper)}")
+    if (least := found.least) is not None:
+        high, only = rounded_up(least.upper), "suffices by narrower brackets only"
+        say(f"sigma {exactly(sigma_of(least))} {only}: epsilon is at most {high}")
+    if short is None:
+        say("less noise: nothing is proved about it")
+    else:
+        low = rounded_down(short.lower)
+        say(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
+    if isinstance(found, NoiseForAny):
+        say(f"worst      {loader(found.worst)}")
+        for relation in dict.fromkeys(found.relations.values()):
+            names = ", ".join(name for name, each in found.relations.items() if each == relation)
+            say(f"holds for  {names} ({relation})")
+    say(f"problem    {enough.problem.name} {listed(rest)}")
+    by = Bracket(lower_by=short.lower_by if short else "", upper_by=enough.upper_by)
+    say(f"methods    {methods_text(by)}")
+    say(f"source     computed now, from {found.brackets} brackets of epsilon")
+    for name, reason in reasons.items():
+        sigma = found.sigma if name == "suffices" else found.short_sigma
+        say(f"\nwhy sigma {exactly(sigma)} {name}", end="")
+        reason.show(question=name == "suffices")

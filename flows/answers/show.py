@@ -1,6 +1,7 @@
-"""Answers as text: ends rounded outwards, with their methods and their source."""
+"""Answers as text: ends rounded outwards, with methods, sources, and intervals that are no proofs."""
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,12 @@ from flows.answers.explain import Explanation
 from flows.answers.sourced import Sourced
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from privcore import Bracket, Direction, Problem
-from storage.marks import NOT_RECOMPUTED
+from privcore.registry import used_versions
+from storage import QueryError, Store
+from storage.marks import IMPORTED, NOT_RECOMPUTED, origin_text
+from storage.schema import problem_id
+from storage.shipped import shipped_store
+from storage.views import current, view_name
 
 NEIGHBOURS = {
     "add-remove": "one canary is added or removed (add-remove)",
@@ -216,3 +222,83 @@ def show_replies(asked: Asked) -> None:
     names = ["method", "lower", "upper", "estimate", "confidence", "status", "seconds", "detail"]
     wanted = [k for k, name in enumerate(names) if name not in {"estimate"} or any(row[k] for row in rows)]
     show([names[k] for k in wanted], [[row[k] for k in wanted] for row in rows])
+
+
+_NARROWEST = "if(lower = upper, 0, upper - lower), lower desc, upper, confidence desc, method::varchar"
+"""Order of intervals: by width, and of those without an upper end by the lower end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals:
+    """The stored intervals of one problem.
+
+    Attributes:
+        problem: The problem.
+        count: Number of intervals, >= 1.
+        narrowest: The narrowest of them.
+        command: Command that prints all of them.
+    """
+
+    problem: Problem
+    count: int
+    narrowest: Bracket
+    command: str
+
+    @property
+    def sentence(self) -> str:
+        """The number of intervals, the narrowest, and the command for all, without a full stop."""
+        several = self.count > 1
+        text = f"{self.count} stored interval{'s' * several} with a confidence below 1 "
+        text += f"{'are' if several else 'is'} left out; the narrowest: "
+        origin = ", ".join(filter(None, (self.narrowest.lower_by, origin_text(self.narrowest.imported))))
+        text += f"{bracket_text(self.problem, self.narrowest)} ({origin})"
+        return f"{text}; to print them: `{self.command}`"
+
+    def aside(self) -> Aside:
+        """Return the intervals as a line after an answer."""
+        ends = {name: getattr(self.narrowest, name) for name in ("lower", "upper", "confidence")}
+        content: dict[str, Any] = {
+            "count": self.count,
+            "narrowest": {
+                **ends,
+                "method": self.narrowest.lower_by,
+                "imported": list(self.narrowest.imported),
+            },
+            "command": self.command,
+        }
+        return Aside(key="intervals", content=content, text=f"intervals  {self.sentence}")
+
+
+def intervals(store: Store, problem: Problem, option: str | None) -> Intervals | None:
+    """Return the stored intervals of exactly this problem, or None.
+
+    Args:
+        store: Opened with `missing_ok`; if it is missing, the shipped table is read, as `privsweep sql` does.
+        problem: The question.
+        option: Name of the store, or None for the default.
+    """
+    read = store if store.exists else shipped_store()
+    if read is None:
+        return None
+    columns = (
+        f"lower, upper, confidence, method::varchar as method, {IMPORTED} as source, {current()} as newest"
+    )
+    chosen = f"from {view_name(problem.name)} where problem_id = '{problem_id(problem)}' and confidence < 1"
+    try:
+        found = read.sql(f"select {columns} {chosen} order by {_NARROWEST}").to_pylist()
+    except QueryError:  # a problem without methods has no view
+        return None
+    rows = [row for row in found if row["newest"]]
+    if not rows:
+        return None
+    for name in sorted({row["method"] for row in found if not row["newest"]}):
+        chosen += f" and not (method = '{name}' and method_version < {used_versions()[name]})"
+    by, source = rows[0]["method"], rows[0]["source"]
+    ends = {name: rows[0][name] for name in ("lower", "upper", "confidence")}
+    at = "" if option is None else f" --store {shlex.quote(option)}"
+    return Intervals(
+        problem=problem,
+        count=len(rows),
+        narrowest=Bracket(**ends, lower_by=by, upper_by=by, imported=(source,) if source else ()),
+        command=f'privsweep sql "{chosen}"{at}',
+    )

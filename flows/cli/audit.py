@@ -15,7 +15,7 @@ from privcore import DomainError
 from privcore.params import CONFIDENCE, REPETITIONS
 
 if TYPE_CHECKING:
-    from flows.answers.audit_design import Design
+    from flows.answers.audit import Design
 
 
 def audit(  # noqa: PLR0913  the options of a command are its arguments
@@ -129,11 +129,16 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     the mechanism behaves like Gaussian noise; otherwise it can exceed the true epsilon. Ties between scores
     are broken at random, with a hash of the scores as the seed.
     """
-    from flows.answers.audit import Counted, audited, counted
-    from flows.answers.audit_design import design_in, design_of
-    from flows.answers.audit_rates import FALSE_POSITIVE_RATES
-    from flows.answers.audit_rates import rates as error_rates
-    from flows.answers.audit_scores import read_scores
+    from flows.answers.audit import (
+        FALSE_POSITIVE_RATES,
+        Counted,
+        audited,
+        counted,
+        design_in,
+        design_of,
+        read_scores,
+    )
+    from flows.answers.audit import rates as error_rates
 
     domain = partial(checked, "audit-tail")
     if (scores is None) == (counts is None):
@@ -202,7 +207,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
 
 def _design_of_counts(drawn: "Design | None", *, guessing: bool, reading: bool) -> "Design":
     """Return the design of counts, or raise `DomainError` if there is none, or an option for files."""
-    from flows.answers.audit_design import unstated
+    from flows.answers.audit import unstated
 
     if guessing:
         raise DomainError("Expected --guesses, --one-sided, --clearest, --null-check with --scores only.")

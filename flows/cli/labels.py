@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from flows.answers.label_comparison import LabelComparison
-from flows.answers.label_text import LEGEND, paragraphs
-from flows.answers.labels import contents_of
+from flows.answers.labels import LEGEND, LabelComparison, contents_of, paragraphs
 from flows.cli.options import Json
 from flows.cli.waiting import waiting
 from flows.printing import as_json, say

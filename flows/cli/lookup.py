@@ -55,13 +55,11 @@ def lookup(  # noqa: PLR0913  the options of a command are its arguments
     With --compute, the answer is the intersection of the stored and the computed bracket.
     """
     from flows.answers.explain import explained
-    from flows.answers.held import any_held, held
-    from flows.answers.intervals import intervals
-    from flows.answers.show import print_answer
+    from flows.answers.held import any_held, held, tightened, width_aside
+    from flows.answers.held import keep as kept
+    from flows.answers.show import intervals, print_answer
     from flows.answers.sourced import computed
     from flows.answers.sweep_table import show_sweep, sweep_named
-    from flows.answers.tightened import keep as kept
-    from flows.answers.tightened import tightened, width_aside
     from flows.cli.uncovered import uncovered
 
     if keep and not compute:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.answers.loaders import UNKNOWN
+from flows.answers.parse import UNKNOWN
 from flows.cli.options import (
     DEFAULT_STORE,
     AllowDegraded,
@@ -71,10 +71,15 @@ def noise(  # noqa: PLR0913
     --sampling unknown, this noise suffices for every sampler that `privsweep compare` lists.
     """
     from flows.answers.any_sampler import candidates
-    from flows.answers.noise import PRECISION, TARGET, Noise, find_noise
-    from flows.answers.noise_any import find_noise_any
-    from flows.answers.noise_confirmed import confirmed
-    from flows.answers.noise_output import print_noise
+    from flows.answers.noise import (
+        PRECISION,
+        TARGET,
+        Noise,
+        confirmed,
+        find_noise,
+        find_noise_any,
+        print_noise,
+    )
     from flows.answers.sourced import asked_until_tight
 
     given = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.answers.loaders import UNKNOWN
+from flows.answers.parse import UNKNOWN
 from flows.cli.options import Json
 from flows.cli.training_options import (
     Adjacency,
@@ -73,11 +73,8 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
     usual ones. With --sampling unknown, the ends hold for every sampler that `privsweep compare` lists, and
     the worst one is named.
     """
-    from flows.answers.any_profile import any_profile
-    from flows.answers.any_sampler import candidates
-    from flows.answers.run_file import refuse_options, run_question
-    from flows.answers.run_phases import one_phase
-    from flows.answers.run_profile import print_profile
+    from flows.answers.any_sampler import any_profile, candidates, print_profile
+    from flows.answers.training_run import one_phase, refuse_options, run_question
     from flows.reports.profile_chart import check_chart, draw_profile
     from privcore.training import run_profile
 

@@ -142,8 +142,8 @@ def _queried(
     keep: bool = False,
 ) -> None:
     """Pass the result of a query to a function, as a table in pieces."""
-    from flows.answers.sql_functions import CertifiedEpsilon
-    from flows.answers.tightened import keep as kept
+    from flows.answers.held import CertifiedEpsilon
+    from flows.answers.held import keep as kept
     from flows.answers.unlisted import assumed_in, imported_in
 
     with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:

@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.answers.loaders import UNKNOWN
-from flows.answers.parse import large_delta, training_question
+from flows.answers.parse import UNKNOWN, large_delta, training_question
 from flows.answers.training_run import epsilons, print_roundings
 from flows.cli.options import (
     DEFAULT_STORE,
@@ -173,7 +172,7 @@ def question(
 
 def _phases(run: str, options: dict[str, str | None]) -> tuple[type[Problem], dict[str, Any]]:
     """Build the problem about a run of phases."""
-    from flows.answers.run_file import refuse_options, run_question
+    from flows.answers.training_run import refuse_options, run_question
 
     given = {name: number(text) for name, text in options.items() if text is not None}
     refuse_options(given)

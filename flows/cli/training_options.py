@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from flows.answers.loaders import LOADERS, UNKNOWN
+from flows.answers.parse import LOADERS, UNKNOWN
 from flows.cli import completion
 from privcore.params import DELTA_MEANING
 

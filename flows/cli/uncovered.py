@@ -4,8 +4,7 @@ import shlex
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.intervals import intervals
-from flows.answers.show import condition_lines
+from flows.answers.show import condition_lines, intervals
 from flows.cli.options import DEFAULT_STORE
 from flows.printing import exactly, listed
 from privcore import Problem

@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.answers.catalogue import meaning_of
-from flows.answers.loaders import LOADERS
-from flows.answers.samplers import SAMPLING
+from flows.answers.catalogue import meaning_of, typical_row
+from flows.answers.parse import LOADERS, SAMPLING
 from flows.answers.show import NEIGHBOURS
-from flows.answers.typical import typical_row
 from flows.page.statements import SENTENCES, neighbours_of
 from flows.page.stored import ProblemTable, without_rows
 from flows.page.symbols import asked, plain

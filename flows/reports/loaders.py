@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.compare import problems
-from flows.answers.compare_picture import brief
-from flows.answers.palette import DARK, LIGHT, NAMES
-from flows.answers.run_phases import adjacency_of
+from flows.answers.compare import DARK, LIGHT, NAMES, brief, problems
+from flows.answers.training_run import adjacency_of
 from flows.printing import say
 from flows.reports.charts import altair, svg
 from storage import Store, open_store

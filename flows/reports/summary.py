@@ -3,11 +3,10 @@
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from flows.answers.catalogue import meaning_of
+from flows.answers.catalogue import meaning_of, typical_row
 from flows.answers.explain import NEIGHBOUR_FIELDS
 from flows.answers.show import bracket_text, certain, certainty, sure
 from flows.answers.sweep_table import Line
-from flows.answers.typical import typical_row
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.comparison import Entry, fits, imported_text
 from flows.reports.document import Block, Heading, Paragraph, TextTable, counted

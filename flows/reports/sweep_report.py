@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
-from flows.answers.palette import NAMES
-from flows.answers.samplers import SAMPLING
+from flows.answers.compare import NAMES
+from flows.answers.parse import SAMPLING
 from flows.answers.sweep_table import Line, sweep_lines
 from flows.printing import exactly, listed
 from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted

@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 from flows.answers.ask import Asked, ask, is_tight
-from flows.answers.held import any_held
-from flows.answers.tightened import WIDE, tightened
+from flows.answers.held import WIDE, any_held, tightened
 from privcore import Problem, find_problem
 from privcore.training import from_sizes
 from storage import Store

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flows.answers.tightened import WIDE
+from flows.answers.held import WIDE
 from tests.benchmarks.lookups import OTHERS, QUESTIONS, TRAINING, drawn, true_bracket, upper_ratio
 from tests.benchmarks.measure import head, row, verdict
 from tests.flows.page.browser import call, chromium, visit, wait

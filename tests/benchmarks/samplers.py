@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flows.answers.ask import ask, is_tight
-from flows.answers.parse import training_question
-from flows.answers.samplers import SAMPLING
+from flows.answers.parse import SAMPLING, training_question
 from privcore import Problem, find_problem
 from tests.benchmarks.measure import head, measured, row, verdict
 

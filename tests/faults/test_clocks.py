@@ -30,8 +30,8 @@ WALL_CLOCKS = {
     "flows/deployments/flow.py": {"datetime.now"},  # name of a run in Prefect; displayed
     "flows/deployments/shown.py": {"datetime.now"},  # time of a progress report; displayed
     "flows/runs/heartbeat.py": {"datetime.now"},  # time of the last heartbeat of a run; displayed
-    "flows/answers/origins.py": {"datetime.now"},  # date of an answer that was just computed; displayed
-    "flows/answers/tightened.py": {"datetime.now"},  # the same, if the answer is kept
+    "flows/answers/explain.py": {"datetime.now"},  # date of an answer that was just computed; displayed
+    "flows/answers/held.py": {"datetime.now"},  # the same, if the answer is kept
     "flows/runs/orchestration.py": {"datetime.now"},  # name of a run in Prefect; displayed
     "flows/runs/repair.py": {"datetime.now"},  # start of a repair; only displayed
     "flows/runs/run.py": {"datetime.now"},  # start of a sweep; only displayed

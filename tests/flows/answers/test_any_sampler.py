@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 import privsweep as ps
-from flows.answers.loaders import LOADERS
-from flows.answers.noise import find_noise
-from flows.answers.noise_any import NoiseForAny
-from flows.answers.samplers import SAMPLING
+from flows.answers.noise import NoiseForAny, find_noise
+from flows.answers.parse import LOADERS, SAMPLING
 from privcore import find_problem
 from tests.flows.small_store import Command, point, store_of
 

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 import scipy
 
-from flows.answers.audit import counted
-from flows.answers.audit_design import INDEPENDENT, Design
-from flows.answers.audit_scores import Scored
+from flows.answers.audit import INDEPENDENT, Design, Scored, counted
 from privcore import DomainError, Point, evaluate, find, find_problem
 from privcore.auditing import check_half_included, check_one_included, guess_candidates
 from privcore.auditing.exact import exact_tail

@@ -5,10 +5,8 @@ import math
 
 import pytest
 
-from flows.answers.compare import SchemeRow
-from flows.answers.compare_picture import axis_of, picture
-from flows.answers.palette import NAMES
-from flows.answers.samplers import problem_of
+from flows.answers.compare import NAMES, SchemeRow, axis_of, picture
+from flows.answers.parse import problem_of
 from privcore import Bracket
 
 FIELDS = {"sigma": 1.1, "steps": 234, "delta": 1e-5, "epochs": 10}

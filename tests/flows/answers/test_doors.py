@@ -10,12 +10,11 @@ import dp_accounting
 import pytest
 
 import privsweep as ps
-from flows.answers.noise import find_noise
-from flows.answers.noise_confirmed import confirmed
-from flows.answers.run_phases import adjacency_of, phases_of
-from flows.answers.samplers import completed, problem_of
+from flows.answers.held import CertifiedEpsilon
+from flows.answers.noise import confirmed, find_noise
+from flows.answers.parse import completed, problem_of
 from flows.answers.sourced import asked_until_tight, computed
-from flows.answers.sql_functions import CertifiedEpsilon
+from flows.answers.training_run import adjacency_of, phases_of
 from privcore import Answer, Problem, find_problem
 from privcore.accountant import PrivsweepAccountant, from_opacus
 from privcore.params import SIGMA

@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from flows.answers.label_comparison import LabelComparison
-from flows.answers.label_equal import Equal, equal_bag_size, equal_epsilon
-from flows.answers.label_quantity import read_proof
-from flows.answers.label_text import paragraphs
-from flows.answers.labels import contents_of
+from flows.answers.labels import (
+    Equal,
+    LabelComparison,
+    contents_of,
+    equal_bag_size,
+    equal_epsilon,
+    paragraphs,
+    read_proof,
+)
 from flows.cli.app import run
 from privcore import Bracket, evaluate
 from privsweep import ask

@@ -5,10 +5,14 @@ import math
 import mpmath
 import pytest
 
-from flows.answers.label_comparison import LabelComparison
-from flows.answers.label_equal import Equal, equal_bag_size, equal_epsilon
-from flows.answers.label_text import paragraphs
-from flows.answers.labels import contents_of
+from flows.answers.labels import (
+    Equal,
+    LabelComparison,
+    contents_of,
+    equal_bag_size,
+    equal_epsilon,
+    paragraphs,
+)
 from privcore import Bracket
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 import privsweep as ps
-from flows.answers.loaders import LOADERS, UNKNOWN
-from flows.answers.samplers import SAMPLING
+from flows.answers.parse import LOADERS, SAMPLING, UNKNOWN
 from privcore.errors import ChoiceError
 from tests.flows.small_store import Command
 

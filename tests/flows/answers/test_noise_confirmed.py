@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.answers.ask import Asked, UncoveredError
-from flows.answers.noise import least_noise, sigma_of
-from flows.answers.noise_confirmed import confirmed, suffices
+from flows.answers.noise import confirmed, least_noise, sigma_of, suffices
 from flows.answers.sourced import asked_until_tight
 from privcore import Point, PrivsweepError, Problem, find, find_problem
 from privcore.params import SIGMA

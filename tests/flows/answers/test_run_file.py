@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from flows.answers.parse import training_question
-from flows.answers.run_file import run_question
-from flows.answers.samplers import SAMPLING
+from flows.answers.parse import SAMPLING, training_question
+from flows.answers.training_run import run_question
 from privcore import DomainError, PrivsweepError, find_problem
 from tests.flows.small_store import Command
 

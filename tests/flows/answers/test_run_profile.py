@@ -9,7 +9,7 @@ from scipy import special
 
 from flows.answers.ask import ask
 from flows.answers.parse import training_question
-from flows.answers.run_phases import one_phase
+from flows.answers.training_run import one_phase
 from flows.reports.profile_chart import draw_profile, profile_report
 from privcore import DomainError, Point, evaluate, find, find_problem
 from privcore.likelihood_ratio.questions import Question

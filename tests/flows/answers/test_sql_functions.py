@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from flows.answers import sourced, sql_functions
+from flows.answers import held, sourced
 from flows.answers.ask import ask
-from flows.answers.loaders import LOADERS
-from flows.answers.samplers import SAMPLING
+from flows.answers.held import ARGUMENTS, CertifiedEpsilon, question
+from flows.answers.parse import LOADERS, SAMPLING
 from flows.answers.sourced import Sourced
-from flows.answers.sql_functions import ARGUMENTS, CertifiedEpsilon, question
 from privcore import Answer, DomainError, Problem, find_problem
 from storage import LimitError, QueryError, open_store
 from tests.flows.small_store import Command
@@ -68,8 +67,8 @@ def test_a_stored_bracket_is_used_and_a_question_is_computed_once(
         computed.append(problem)
         return sourced.computed(problem)
 
-    sql_functions._computed.cache_clear()
-    monkeypatch.setattr(sql_functions, "computed", counted)
+    held._computed.cache_clear()
+    monkeypatch.setattr(held, "computed", counted)
     query = "select certified_epsilon(sampling := 'none', sigma := s, delta := 1e-5).source as source from "
     assert asked(root, f"{query} (values (1), (2), (2), (2)) as t(s)") == [
         {"source": source} for source in ("store", "computed", "computed", "computed")

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from flows.answers.ask import Asked, ask, is_tight
-from flows.answers.held import any_held
-from flows.answers.tightened import WIDE, keep, tightened
+from flows.answers.held import WIDE, any_held, keep, tightened
 from privcore import Answer, Problem, find, find_problem
 from storage import open_store
 from tests.flows.small_store import Command

@@ -4,8 +4,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from flows.answers.loaders import LOADERS
-from flows.answers.samplers import SAMPLING
+from flows.answers.parse import LOADERS, SAMPLING
 from flows.page.tabs import COMPARED
 from tests.flows.page.browser import complaints, text, visit, wait
 

@@ -7,8 +7,7 @@ from fractions import Fraction
 import pytest
 
 from flows.answers.ask import ask
-from flows.answers.label_comparison import LabelComparison
-from flows.answers.label_equal import equal_bag_size
+from flows.answers.labels import LabelComparison, equal_bag_size
 from privcore import DomainError, Point, Status, evaluate, find, find_problem, methods_for
 from privcore.labels.bag_problems import BagPosterior, ClassAdvantage
 
