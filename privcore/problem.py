@@ -221,6 +221,8 @@ class Problem(Checked):
     """Quantity asked for, which is the name of a column in reports, such as epsilon or delta."""
     largest: ClassVar[float] = float("inf")
     """Largest possible truth."""
+    whole: ClassVar[bool] = False
+    """Whether the truth is the least whole number from which a condition holds."""
     monotone: ClassVar[Mapping[str, Monotone]] = proved()
     products: ClassVar[tuple[LookupAxis, ...]] = ()
     """Products of fields, without a common factor, through which alone the truth depends on these fields."""

@@ -39,7 +39,8 @@ def published(  # noqa: PLR0913  # a row has one argument for each column
 ) -> type[Method[P]]:
     """Return the method that evaluates a published formula.
 
-    The method belongs to the calling module, under its stored name in camel case, as the registry and pickle
+    If the truth is the least whole number from which a condition holds, both ends are rounded up at last. The
+    method belongs to the calling module, under its stored name in camel case, as the registry and pickle
     expect: `MembershipSchwarz = published("membership.schwarz", ...)`.
 
     Args:
@@ -77,6 +78,8 @@ def published(  # noqa: PLR0913  # a row has one argument for each column
             return Answer.about(min(problem.largest, high), detail=text)
         lower = 0.0 if direction is Direction.UPPER else max(0.0, low * (1.0 - slack) - offset)
         upper = math.inf if direction is Direction.LOWER else high * (1.0 + slack) + offset
+        if problem.whole:
+            lower, upper = (float(math.ceil(end)) if math.isfinite(end) else end for end in (lower, upper))
         return Answer.enclosure(lower, min(problem.largest, upper), detail=text)
 
     said = {

@@ -1,9 +1,10 @@
 """Parameters of membership inference, declared once, as in `params`.
 
-Parameters of experiments only are in `experiments/params.py`.
+Parameters of experiments only are in `experiments/params.py`. One file, so that a name has one meaning.
 """
 
 from privcore.distributions.columns import canonical_sample
+from privcore.distributions.dataset import canonical_dataset
 from privcore.distributions.record_notation import canonical_law, law_assumption
 from privcore.parameter import Choice, Integer, Real, Text
 from privcore.params import DELTA_MEANING
@@ -111,6 +112,82 @@ NOISE_DEVIATION = Real(
     upper=1e6,
     typical=(0.1, 1.0),
     meaning="Standard deviation of the Gaussian noise of the target",
+)
+VALUES = Integer(
+    name="values",
+    symbol="K",
+    unit="values",
+    lower=1,
+    upper=10**12,
+    typical=(2, 10, 1000, 10**12),
+    meaning="Number of different values that a record can have, at most",
+)
+LARGEST_ATOM = Real(
+    name="largest_atom",
+    symbol=r"\max_k p_k",
+    lower=0.0,
+    upper=1.0,
+    typical=(0.0, 0.0, 0.1, 0.6),
+    meaning="Probability of the most frequent value, at least",
+)
+GINI_SIMPSON = Real(
+    name="gini_simpson",
+    symbol=r"1 - \sum_k p_k^2",
+    lower=0.0,
+    upper=1.0,
+    typical=(1.0, 1.0, 0.9, 0.3),
+    meaning="Probability that two records differ (Gini-Simpson index), at most; 1 says nothing",
+)
+ENTROPY = Real(
+    name="entropy",
+    symbol="H",
+    unit="nats",
+    lower=0.0,
+    upper=28.0,
+    typical=(28.0, 28.0, 2.0, 0.5),
+    meaning="Shannon entropy of a record, at most; 28 says nothing, as it exceeds ln(10^12)",
+)
+DIVERSITY = Real(
+    name="diversity",
+    symbol="C",
+    lower=0.0,
+    upper=1e6,
+    typical=(1e6, 1e6, 6.74, 0.5),
+    meaning="Diversity of a record, the sum of sqrt(p (1 - p)), at most; 1e6 says nothing",
+)
+RATE_CONSTANT = Real(
+    name="rate_constant",
+    symbol="c_{L,P}",
+    lower=1e-6,
+    upper=1e6,
+    typical=(0.4, 1.0, 5.0),
+    meaning="Constant of Theorem 13 for the averaged function and the distribution of a record",
+)
+SPHERE_DIMENSION = Integer(
+    name="sphere_dimension",
+    symbol="s",
+    unit="features",
+    lower=2,
+    upper=10**12,
+    typical=(1000, 20_000, 10**6),
+    meaning="Number of features, which are uniform on a sphere of radius sqrt(s)",
+)
+MEAN_LOSS = Real(
+    name="mean_loss",
+    symbol=r"\eta",
+    unit="the unit of the loss",
+    lower=0.0,
+    upper=1e12,
+    typical=(0.0, 5e-8, 1e-3),
+    meaning="Mean training loss at which the training stops",
+)
+DATASET = Text(
+    name="dataset",
+    symbol=r"N_k, p_k",
+    grammar="{COUNT/PROBABILITY of every value in the training set, such as 3/0.5,1/0.2}",
+    canonical=canonical_dataset,
+    typical=("3/0.5,1/0.2", "1/0.25,1/0.25,1/0.25,1/0.25", "10/0.9,1/0.0", "5/0.0"),
+    meaning="Number of records with each value of the training set, and the probability of the value",
 )
 SAMPLE = Text(
     name="sample",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from privcore import METHODS, Answer, Direction, Method
+from privcore.membership.gaussian_mean.problems import MembershipRateRecords
 from privcore.membership.learner.problems import MembershipBitsAdvantage
 from privcore.published import closed_form, published
 from privcore.registry import registered
@@ -18,6 +19,14 @@ def row(formula: Any, direction: Direction = Direction.UPPER, **columns: Any) ->
     return published(
         "example.row", type(PROBLEM), direction, "A row.", formula, reference="ours", **columns
     )()
+
+
+def whole_row(formula: Any, **columns: Any) -> Answer:
+    asked = MembershipRateRecords(rate_constant=1.0, coordinates=1, target_advantage=0.1)
+    kind = published(
+        "example.row", type(asked), Direction.ENCLOSURE, "A row.", formula, reference="ours", **columns
+    )
+    return kind().answer(asked, 0)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +50,12 @@ def test_one_number_becomes_the_ends_that_its_direction_allows(
 def test_both_ends_are_moved_outward_and_kept_within_the_possible_values() -> None:
     found = row(lambda p: (1e-20, 0.999), Direction.ENCLOSURE, slack=0.01, offset=1e-19).answer(PROBLEM, 0)
     assert (found.lower, found.upper) == (0.0, 1.0)
+
+
+def test_a_whole_truth_is_rounded_up_at_both_ends() -> None:
+    found = whole_row(lambda p: (3.2, 7.0), slack=0.01)
+    assert (found.lower, found.upper) == (4.0, 8.0)
+    assert whole_row(lambda p: math.inf).upper == math.inf
 
 
 def test_a_finished_answer_passes_unchanged() -> None:

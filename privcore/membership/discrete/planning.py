@@ -1,9 +1,7 @@
 """Number of records that limits the advantage of every attack: a search over the exact advantage."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 from privcore.answer import Answer
 from privcore.distributions.record import RecordDistribution
@@ -12,6 +10,7 @@ from privcore.membership.discrete.problems import MembershipRecords
 from privcore.membership.discrete.worst_case import worst_advantage, worst_cost
 from privcore.membership.params import RECORDS
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.least_count import least_count
 from privcore.papers import AUBINAIS
 
 
@@ -64,31 +63,7 @@ def least_records(law: RecordDistribution, target: float, odds: float) -> tuple[
         >>> least_records(law("uniform(2)"), 0.1, 1.0)
         (16.0, 16.0)
     """
-
-    @cache
-    def ends(records: int) -> tuple[float, float]:
-        return worst_advantage(law, records, odds)
-
-    few, enough = 0, 1
-    while ends(enough)[1] > target and enough < RECORDS.upper:
-        few, enough = enough, min(2 * enough, RECORDS.upper)
-    if ends(enough)[1] > target:
-        return _too_few(ends, enough, target) + 1.0, math.inf
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (middle, enough) if ends(middle)[1] > target else (few, middle)
-    return _too_few(ends, enough - 1, target) + 1.0, float(enough)
-
-
-def _too_few(ends: Callable[[int], tuple[float, float]], high: int, target: float) -> int:
-    """Return a number of records, at most `high`, that is proved to be too small."""
-    if high == 0 or ends(high)[0] > target:
-        return high
-    low = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if ends(middle)[0] > target else (low, middle)
-    return low
+    return least_count(lambda records: worst_advantage(law, records, odds), target, RECORDS.upper)
 
 
 def _expected(law: RecordDistribution, target: float) -> float:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from privcore.membership import params as membership_params
-from privcore.membership.problem import AdvantageProblem
+from privcore.membership.gaussian_mean.gamma_ratio import mean_norm
+from privcore.membership.problem import AdvantageProblem, MembershipProblem
 from privcore.problem import falls, grows, proved
 
+_NESTED = "The sets of sufficient numbers of records are nested."
 _NOISIER = "Gaussian noise on the release lowers its correlation with a record to any smaller value."
 
 
@@ -50,6 +52,64 @@ class MembershipMeanAdvantage(AdvantageProblem):
         if self.surplus < 1e-16:
             return -0.5 * self.coordinates * math.log(self.surplus)
         return 0.5 * self.coordinates * math.log1p(1.0 / self.surplus)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipMeanRecords(MembershipProblem):
+    """Least number of Gaussian records whose mean allows no attack above the tolerated advantage.
+
+    At odds 1, and so at all odds. The noise is that of `membership-mean-advantage`.
+    """
+
+    name = "membership-mean-records"
+    asks = "records"
+    whole = True
+    monotone = proved(
+        coordinates=grows("An attack may ignore coordinates."),
+        release_noise=falls(_NOISIER),
+        target_advantage=falls(_NESTED),
+    )
+
+    coordinates: Annotated[int, membership_params.COORDINATES]
+    target_advantage: Annotated[float, membership_params.TARGET_ADVANTAGE]
+    release_noise: Annotated[float, membership_params.RELEASE_NOISE] = 0.0
+
+    @property
+    def rate_constant(self) -> float:
+        """Constant of Theorem 13: half of the mean norm of a standard normal vector."""
+        return 0.5 * mean_norm(self.coordinates)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipRateAdvantage(AdvantageProblem):
+    """Largest advantage of an attack on a function of a mean, if the constant of Theorem 13 is known.
+
+    The learner averages a function of each record in d coordinates, and releases any function of the average.
+    The constant depends on the distribution of a record; for Gaussian records it is E|z| / 2.
+    """
+
+    name = "membership-rate-advantage"
+
+    rate_constant: Annotated[float, membership_params.RATE_CONSTANT]
+    coordinates: Annotated[int, membership_params.COORDINATES]
+    records: Annotated[int, membership_params.RECORDS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipRateRecords(MembershipProblem):
+    """Least number of records at which no attack on a function of a mean exceeds the tolerated advantage.
+
+    The learner and the constant are those of `membership-rate-advantage`.
+    """
+
+    name = "membership-rate-records"
+    asks = "records"
+    whole = True
+    monotone = proved(target_advantage=falls(_NESTED))
+
+    rate_constant: Annotated[float, membership_params.RATE_CONSTANT]
+    coordinates: Annotated[int, membership_params.COORDINATES]
+    target_advantage: Annotated[float, membership_params.TARGET_ADVANTAGE]
 
 
 @dataclass(frozen=True, kw_only=True)

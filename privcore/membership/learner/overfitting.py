@@ -2,7 +2,11 @@
 
 import math
 
-from privcore.membership.learner.problems import MembershipInterpolationCap, MembershipOverfittingSecurity
+from privcore.membership.learner.problems import (
+    MembershipInterpolationCap,
+    MembershipOverfittingSecurity,
+    MembershipStoppingSecurity,
+)
 from privcore.method import Direction
 from privcore.numerics.rounding import ERROR_FUNCTION, FEW_OPERATIONS
 from privcore.papers import AUBINAIS
@@ -43,6 +47,35 @@ def theorem11(unfitted_share: float, fresh_share: float, odds: float) -> float:
     if 0.0 < odds * fresh_share < SMALLEST_NORMAL:  # a subnormal product lacks digits; odds are below 1
         return unfitted_share / odds + fresh_share
     return max(1.0, 1.0 / odds) * (unfitted_share + odds * fresh_share)
+
+
+MembershipStopping = published(
+    "membership.stopping",
+    MembershipStoppingSecurity,
+    Direction.UPPER,
+    """At most a share eta / level of the training losses exceeds the level (Markov); then Theorem 11.""",
+    lambda p: theorem11(stopped_share(p.mean_loss, p.loss_level), p.fresh_share, p.odds),
+    reference=f"{AUBINAIS}, Proposition 10 and Theorem 11",
+    slack=FEW_OPERATIONS,
+    detail="loss-threshold attack",
+)
+
+
+def stopped_share(mean_loss: float, loss_level: float) -> float:
+    r"""Return $\min\{1, \eta / \varepsilon\}$, the largest share of training losses above the level.
+
+    Args:
+        mean_loss: Mean training loss eta at which the training stops, >= 0.
+        loss_level: Level epsilon, >= 0.
+
+    Reference:
+        arXiv:2310.13786v6, Proposition 10.
+
+    Example:
+        >>> stopped_share(5e-8, 1e-6), stopped_share(0.0, 0.0), stopped_share(2.0, 1.0)
+        (0.05, 0.0, 1.0)
+    """
+    return 0.0 if mean_loss == 0.0 else 1.0 if mean_loss >= loss_level else mean_loss / loss_level
 
 
 def _both(problem: MembershipOverfittingSecurity) -> tuple[float, float]:

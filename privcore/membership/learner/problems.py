@@ -102,3 +102,39 @@ class MembershipInterpolationCap(MembershipProblem):
 
     loss_level: Annotated[float, membership_params.LOSS_LEVEL]
     noise_deviation: Annotated[float, membership_params.NOISE_DEVIATION]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipStoppingSecurity(MembershipProblem):
+    """Largest security of any learner that trains until the mean training loss is at most a value.
+
+    Losses are not negative. For a level, the probability is given that the loss of a fresh record is at most
+    the level.
+    """
+
+    name = "membership-stopping-security"
+    asks = "security"
+    largest = 1.0
+    monotone = proved(mean_loss=grows("The sets of learners are nested."))
+
+    mean_loss: Annotated[float, membership_params.MEAN_LOSS]
+    loss_level: Annotated[float, membership_params.LOSS_LEVEL]
+    fresh_share: Annotated[float, membership_params.FRESH_SHARE]
+    odds: Annotated[float, membership_params.ODDS] = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MembershipSphereSecurity(MembershipProblem):
+    """Largest security of a classifier that gradient flow trains on features that are uniform on a sphere.
+
+    It is a network with one hidden layer of rectified linear units, at least as many as records, with two
+    labels. Training starts from some weights that classify all records correctly.
+    """
+
+    name = "membership-sphere-security"
+    asks = "security"
+    largest = 1.0
+
+    sphere_dimension: Annotated[int, membership_params.SPHERE_DIMENSION]
+    records: Annotated[int, membership_params.RECORDS]
+    odds: Annotated[float, membership_params.ODDS] = 1.0

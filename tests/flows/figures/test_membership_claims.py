@@ -17,7 +17,9 @@ from privcore import METHODS, find, find_problem
 from privcore.distributions.record_notation import law
 from privcore.membership.discrete.deviation import largest_constant, least_constant
 from privcore.membership.discrete.diversity import LARGEST, LEAST, diversity_bound
+from privcore.membership.discrete.maximum import dataset_advantage
 from privcore.membership.experiments.residuals import linear
+from privcore.membership.learner.sphere import most_records
 from tests.flows.support.claims import ROOT, Claims, agree
 
 CLAIMS = Claims("reproduction-membership.md")
@@ -164,12 +166,8 @@ def diversities() -> list[float]:
 
 def sphere() -> list[float]:
     """Least s for which the bound of Appendix B is below 1, its largest n there; bound and n at 10^6."""
-
-    def most(s: float) -> int:
-        return math.floor((s + 1.0) / (3.0 * (math.sqrt(s) * math.log(s) + 1.0)))
-
     least = math.ceil(math.exp(12.0))
-    return [least, most(least), 1e6 ** (3.0 - 0.25 * math.log(1e6)), most(1e6)]
+    return [least, most_records(least), 1e6 ** (3.0 - 0.25 * math.log(1e6)), most_records(10**6)]
 
 
 def infinitely_many() -> list[float]:
@@ -182,6 +180,66 @@ def infinitely_many() -> list[float]:
     ]
     assert not law("geometric(0.9)").finite
     return [len(sizes), *applies]
+
+
+def ends(question: str, published: str, **fields: float) -> list[float]:
+    """Published upper bound from numbers of a distribution, and both of our ends, from above."""
+    asked = find_problem(f"membership-summary-{question}").from_fields(fields)
+    ours = find("membership.summary")().answer(asked, 0)
+    return [find(f"membership.{published}")().answer(asked, 0).upper, ours.upper, ours.lower]
+
+
+def values() -> list[float]:
+    """Published, our and attained advantage of at most 10 values, and numbers of records."""
+    return [
+        *ends("advantage", "values", values=10, records=100),
+        *ends("records", "values", values=10, target_advantage=0.05),
+    ]
+
+
+def entropies() -> list[float]:
+    """The same for a Gini-Simpson index of 0.5, and an entropy of 1."""
+    return [
+        *ends("advantage", "gini", values=20, gini_simpson=0.5, records=100),
+        *ends("advantage", "entropy", values=20, entropy=1.0, records=100),
+    ]
+
+
+def remark() -> list[float]:
+    """Least number of Gaussian records, by Theorem 13 and by Remark 13."""
+    return [
+        find(f"membership.{name}")().answer(asked, 0).upper
+        for asked in (
+            find_problem("membership-mean-records").from_fields({"coordinates": d, "target_advantage": eps})
+            for d, eps in ((1, 0.1), (100, 0.01))
+        )
+        for name in ("mean", "rate", "remark")
+    ]
+
+
+def caps() -> list[float]:
+    """Published bound at 10^6 features and 24 records; ours at 20,000 features and 10 records."""
+    kind = find_problem("membership-sphere-security")
+    return [
+        find(f"membership.{name}")().answer(kind.from_fields({"sphere_dimension": s, "records": n}), 0).upper
+        for name, s, n in (("sphere", 10**6, 24), ("caps", 20_000, 10))
+    ]
+
+
+def given_records() -> list[float]:
+    """Largest accuracy given the training set: counts 3 and 1 of two equal values; continuous records."""
+    return [
+        0.5 + 0.5 * dataset_advantage(pairs, 1.0) for pairs in ([(3, 0.5), (1, 0.5)], [(1, 0.0), (1, 0.0)])
+    ]
+
+
+def unbounded() -> list[float]:
+    """Delta at epsilon 1 of Gaussian noise for shifts of 1, 5, 10; advantage on a noisy mean."""
+    deltas = [float(ndtr(0.5 * s - 1.0 / s) - math.e * ndtr(-0.5 * s - 1.0 / s)) for s in (1.0, 5.0, 10.0)]
+    asked = find_problem("membership-mean-advantage").from_fields(
+        {"coordinates": 1, "records": 10**6, "release_noise": 1.0}
+    )
+    return [*deltas, find("membership.quadrature")().answer(asked, 0).upper]
 
 
 TESTS: dict[str, Callable[[], list[float]]] = {
@@ -202,6 +260,14 @@ TESTS: dict[str, Callable[[], list[float]]] = {
     "diversities": diversities,
     "sphere": sphere,
     "infinitely-many": infinitely_many,
+    "values": values,
+    "largest-atom": lambda: ends("advantage", "largest", values=10, largest_atom=0.6, records=100),
+    "entropies": entropies,
+    "from-diversity": lambda: ends("advantage", "cauchy", diversity=6.74, records=1000),
+    "remark": remark,
+    "caps": caps,
+    "given-records": given_records,
+    "unbounded": unbounded,
 }
 
 
