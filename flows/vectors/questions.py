@@ -90,7 +90,9 @@ def questions(problem: str) -> Iterator[Problem]:
     seen = set()
     while True:
         try:
-            question = at_delta.asked({name: _value(name, draw) for name in at_delta.parameters})
+            question = at_delta.asked(
+                {name: _value(name, draw) for name in at_delta.parameters if name in USUAL}
+            )
             if kind is not at_delta:
                 fields = {name: value for name, value in question.as_fields().items() if name != "delta"}
                 question = kind.asked(fields | {"epsilon": _epsilon(question, draw)})

@@ -48,7 +48,7 @@ from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseS
 from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.numerics.rounding import FEW_OPERATIONS, probability_at_most
+from privcore.numerics.rounding import FEW_FUNCTIONS, FEW_OPERATIONS, probability_at_most
 from privcore.papers import DONG, FELDMAN_SHENFELD
 
 Gaussian = Allocation | SampledAllocationEpsilon | SampledAllocationDelta
@@ -166,7 +166,7 @@ def step_of(problem: Answered) -> Step:
     if isinstance(problem, Laplace):
         return LaplaceStep(problem.scale)
     if isinstance(problem, Response):
-        return ResponseStep(problem.local_epsilon)
+        return ResponseStep(problem.local_epsilon, problem.local_delta)
     return GaussianStep(problem.sigma)
 
 
@@ -219,13 +219,31 @@ def closed_form(problem: Answered) -> tuple[float, float]:
     if isinstance(problem, Gaussian):
         return _gaussian_closed_form(problem, question)
     pure = 1.0 / problem.scale if isinstance(problem, Laplace) else problem.local_epsilon
-    reach = problem.participations * problem.epochs * pure * (1.0 + FEW_OPERATIONS)
+    uses = problem.participations * problem.epochs
+    reach, leak = uses * pure * (1.0 + FEW_OPERATIONS), _leak(problem)
     if question.asks == "epsilon":
-        return 0.0, reach
+        return 0.0, reach if leak <= question.at else math.inf
     # (e^r - e^epsilon) / (1 + e^r) for |epsilon| < r, the randomized response of the composed epsilon
     apart = -math.expm1(min(0.0, question.at))  # for equal distributions of the outputs
     top = max(apart, -math.expm1(min(0.0, question.at - reach)) / (1.0 + math.exp(-reach)))
-    return math.nextafter(apart, 0.0), probability_at_most(top, FEW_OPERATIONS)
+    return math.nextafter(apart, 0.0), probability_at_most(
+        leak + (1.0 - leak) * top, FEW_FUNCTIONS if leak else FEW_OPERATIONS
+    )
+
+
+def leaks(problem: Answered) -> str | None:
+    """Return the reason why methods of finite losses do not apply, if a step may leak the example."""
+    if isinstance(problem, Response) and problem.local_delta > 0.0:
+        return "Expected local_delta=0, so that all losses are finite."
+    return None
+
+
+def _leak(problem: Answered) -> float:
+    """Return the probability that a step leaks the example, if the steps that use it are public."""
+    if not isinstance(problem, Response):
+        return 0.0
+    uses = problem.participations * problem.epochs
+    return -math.expm1(uses * math.log1p(-problem.local_delta)) * (1.0 + FEW_FUNCTIONS)
 
 
 def _gaussian_closed_form(problem: Gaussian, question: Question) -> tuple[float, float]:

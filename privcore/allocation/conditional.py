@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, get_args
 
 from privcore import params
-from privcore.allocation.certified import Answered, closed_form, question_of, rate_of, step_of
+from privcore.allocation.certified import Answered, closed_form, leaks, question_of, rate_of, step_of
 from privcore.allocation.one_direction import OneDirection, narrow
 from privcore.allocation.reduction import MOST_STEPS, exact
 from privcore.answer import Answer
@@ -64,7 +64,7 @@ class AllocationConditional(Method[Answered]):
             return f"Expected at most {MOST_STEPS} steps in an epoch."
         if getattr(problem, "epsilon", 0.0) < 0.0:
             return "Expected an epsilon of at least 0."
-        return None
+        return leaks(problem)
 
     def cost(self, problem: Answered) -> Cost:
         if self.applies(problem) is not None:

@@ -28,7 +28,15 @@ LOCAL_EPSILON = Real(
     lower=1e-6,
     upper=100.0,
     typical=(0.5, 1.0, 2.0, 4.0),
-    meaning="Epsilon of the pure differential privacy of one step; randomized response is the worst case",
+    meaning="Epsilon of the differential privacy of one step, of which randomized response is the worst case",
+)
+LOCAL_DELTA = Real(
+    name="local_delta",
+    symbol=r"\delta_0",
+    lower=0.0,
+    upper=0.5,
+    typical=(0.0, 1e-9, 1e-6),
+    meaning="Delta of the differential privacy of one step; 0 is pure differential privacy",
 )
 ADJACENCY = Choice(
     name="adjacency",

@@ -18,7 +18,9 @@ _ALLOCATION = proved(
 _GAUSSIAN = proved(sigma=falls(proofs.MORE_NOISE), **_ALLOCATION)
 _SAMPLED = proved(sampling_probability=grows(proofs.SAMPLED), **_GAUSSIAN)
 _LAPLACE = proved(scale=falls(proofs.MORE_LAPLACE), **_ALLOCATION)
-_RESPONSE = proved(local_epsilon=grows(proofs.MORE_FLIPS), **_ALLOCATION)
+_RESPONSE = proved(
+    local_epsilon=grows(proofs.MORE_FLIPS), local_delta=grows(proofs.MORE_LEAKS), **_ALLOCATION
+)
 
 FEWER_THAN_STEPS = AtMost("participations", "steps")
 
@@ -84,10 +86,11 @@ class LaplaceSteps(AllocationProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseSteps(AllocationProblem):
-    """Base of the questions about steps of randomized response."""
+    """Base of the questions about steps of randomized response, which leaks the truth with a probability."""
 
     local_epsilon: Annotated[float, allocation_params.LOCAL_EPSILON]
     steps: Annotated[int, params.STEPS]
+    local_delta: Annotated[float, allocation_params.LOCAL_DELTA] = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +186,7 @@ class LaplaceAllocationDelta(Allocated, AtEpsilon, LaplaceSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseAllocationEpsilon(Allocated, AtDelta, ResponseSteps):
-    """Smallest epsilon of random allocation of randomized response, the worst step with pure DP."""
+    """Smallest epsilon of random allocation of randomized response, the worst of all private steps."""
 
     name = "response-allocation-epsilon"
     monotone = proved(**_RESPONSE, **AT_DELTA)
@@ -191,7 +194,7 @@ class ResponseAllocationEpsilon(Allocated, AtDelta, ResponseSteps):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseAllocationDelta(Allocated, AtEpsilon, ResponseSteps):
-    """Delta of random allocation of randomized response, the worst step with pure DP."""
+    """Delta of random allocation of randomized response, the worst of all private steps."""
 
     name = "response-allocation-delta"
     monotone = proved(**_RESPONSE, **AT_EPSILON)

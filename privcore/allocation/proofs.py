@@ -15,6 +15,10 @@ MORE_LAPLACE = (
     "adding noise is post-processing, and epsilon and delta never grow with the scale."
 )
 MORE_FLIPS = "Flipping the answer once more gives the randomized response of any smaller epsilon."
+MORE_LEAKS = (
+    "Hiding the truth where it leaks, with a probability, gives the randomized response of any smaller "
+    "local_delta: its pair has all pairs of this epsilon and local_delta as post-processings."
+)
 SPREAD = (
     "The likelihood ratio is a U-statistic of t i.i.d. one-step ratios (arXiv:2502.08202v3, Theorem 3.1), a "
     "reverse martingale in t (Berk 1966), so it decreases in convex order as t grows; products of "

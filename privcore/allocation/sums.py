@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 
-from privcore.allocation.certified import Answered, question_of, rate_of, step_of
+from privcore.allocation.certified import Answered, leaks, question_of, rate_of, step_of
 from privcore.allocation.reduction import exact
 from privcore.answer import Answer
 from privcore.likelihood_ratio.distribution import (
@@ -67,7 +67,7 @@ class AllocationSums(Method[Answered]):
             return "Expected 1 < participations < steps: otherwise allocation.certified needs no lower bound."
         if problem.steps * problem.epochs > MOST_STEPS:
             return f"Expected at most {MOST_STEPS} steps in all epochs."
-        return None
+        return leaks(problem)
 
     def cost(self, problem: Answered) -> Cost:
         if self.applies(problem) is not None:

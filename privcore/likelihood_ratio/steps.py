@@ -194,17 +194,22 @@ class ResponseStep(Step):
 
     It dominates every pair whose likelihood ratio lies in $[e^{-\varepsilon_0}, e^{\varepsilon_0}]$: the
     distribution of mean 1 on the two ends is a mean-preserving spread of every other distribution of mean 1
-    on this interval.
+    on this interval. With probability $\delta_0$ the answer is not randomized, and known to be true; this
+    dominates every $(\varepsilon_0, \delta_0)$-private pair (Kairouz, Oh and Viswanath 2015, Theorem 3.3).
     """
 
     local_epsilon: float
+    local_delta: float = 0.0
 
     def ratio(self, res: Resolution) -> RatioBracket:
         low, high = math.exp(-self.local_epsilon), math.exp(self.local_epsilon)
         p = 1.0 / (1.0 + low), low / (1.0 + low)
         distribution = RatioDistribution(
-            x=np.array([low, high]),
-            p=np.array(p),
+            x=np.array([0.0, low, high] if self.local_delta else [low, high]),
+            p=np.append(self.local_delta, (1.0 - self.local_delta) * np.array(p))
+            if self.local_delta
+            else np.array(p),
+            infinite=self.local_delta,
             mass_error=8.0 * UNIT,
             value_error=(2.0 + self.local_epsilon) * 2.0 * UNIT,
         )

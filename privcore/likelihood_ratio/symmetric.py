@@ -32,7 +32,7 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import Array, choose_edges
 from privcore.numerics.compiled import compiled
-from privcore.numerics.rounding import UNIT
+from privcore.numerics.rounding import MEAN_AT_INFINITY, UNIT
 
 SMALLEST_MASS = 1e-200
 """Smaller atoms are dropped, which only lowers both directions, before their moments lose digits."""
@@ -96,6 +96,7 @@ def chosen(
     return RatioDistribution(
         x=x[order],
         p=part.p[order],
+        infinite=-math.expm1(participations * math.log1p(-base.infinite)) * (1.0 - MEAN_AT_INFINITY),
         mass_error=part.mass_error,
         value_error=participations * (base.value_error + (part.combinations + 1) * one),
         drift_remove=participations * base.drift_remove,

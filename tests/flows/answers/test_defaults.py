@@ -93,6 +93,10 @@ DECIDED_OF = {
 }
 """Likewise, for one problem each."""
 DECIDED_OF |= {
+    (f"response-allocation-{asks}", "local_delta"): "an epsilon without a delta is pure differential privacy"
+    for asks in ("epsilon", "delta")
+}
+DECIDED_OF |= {
     (name, "alternatives"): "of all alternatives, 2 (in or out) have the largest p-value"
     for name in ("audit-tail", "audit-gaussian-tail", "audit-claim-tail")
 }

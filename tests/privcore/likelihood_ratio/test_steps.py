@@ -31,12 +31,13 @@ def laplace_delta(scale: float, epsilon: float) -> float:
         return float(mp.quad(integrand, [cut, 1, 1 + 20 * scale, 1 + 200 * scale]) / (2 * scale))
 
 
-def response_delta(local_epsilon: float, epsilon: float) -> float:
-    """Return delta of one randomized response."""
+def response_delta(local_epsilon: float, local_delta: float, epsilon: float) -> float:
+    """Return delta of one randomized response, which leaks the truth with probability local_delta."""
     truth = 1.0 / (1.0 + math.exp(-local_epsilon))
-    return max(0.0, truth - math.exp(epsilon) * (1.0 - truth)) + max(
+    hidden = max(0.0, truth - math.exp(epsilon) * (1.0 - truth)) + max(
         0.0, (1.0 - truth) - math.exp(epsilon) * truth
     )
+    return local_delta + (1.0 - local_delta) * hidden
 
 
 def gaussian_delta(sigma: float, epsilon: float) -> float:
@@ -49,9 +50,10 @@ STEPS: list[Step] = [
     LaplaceStep(30.0),
     ResponseStep(1.0),
     ResponseStep(3.0),
+    ResponseStep(1.0, 0.01),
     GaussianStep(0.7),
 ]
-CLOSED_FORMS: dict[type[Step], Callable[[float, float], float]] = {
+CLOSED_FORMS: dict[type[Step], Callable[..., float]] = {
     LaplaceStep: laplace_delta,
     ResponseStep: response_delta,
     GaussianStep: gaussian_delta,
@@ -61,8 +63,7 @@ CLOSED_FORMS: dict[type[Step], Callable[[float, float], float]] = {
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("step", STEPS, ids=str)
 def test_a_step_encloses_its_closed_form(step: Step, epsilon: float) -> None:
-    (parameter,) = vars(step).values()
-    bracket, truth = step.ratio(RES), CLOSED_FORMS[type(step)](parameter, epsilon)
+    bracket, truth = step.ratio(RES), CLOSED_FORMS[type(step)](*vars(step).values(), epsilon)
     for direction in ("remove", "add"):
         assert delta_lower(bracket.lower, epsilon, direction) <= truth + 1e-14
         assert truth - 1e-14 <= delta_upper(bracket.upper, epsilon, direction)
