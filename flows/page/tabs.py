@@ -41,7 +41,13 @@ TABS = (
         name="allocation",
         title="Allocation",
         sweep="quickstart",
-        families=("allocation", "sampled-allocation", "laplace-allocation", "response-allocation"),
+        families=(
+            "allocation",
+            "sampled-allocation",
+            "laplace-allocation",
+            "response-allocation",
+            "capped-response",
+        ),
     ),
     Tab(name="shuffling", title="Shuffling", sweep="figure1", families=("shuffling",)),
     Tab(

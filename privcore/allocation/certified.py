@@ -8,6 +8,7 @@ from typing import Annotated, get_args
 import scipy
 
 from privcore import params
+from privcore.allocation.comparisons import CappedResponse
 from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
     Allocation,
@@ -44,11 +45,16 @@ from privcore.likelihood_ratio.questions import (
 )
 from privcore.likelihood_ratio.ratios import BEYOND, OneOfSteps, attained, repeated
 from privcore.likelihood_ratio.ratios import Gaussian as GaussianRatio
-from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step
+from privcore.likelihood_ratio.steps import (
+    GaussianStep,
+    LaplaceStep,
+    ResponseStep,
+    Step,
+    private_closed_form,
+)
 from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.numerics.rounding import FEW_FUNCTIONS, FEW_OPERATIONS, probability_at_most
 from privcore.papers import DONG, FELDMAN_SHENFELD
 
 Gaussian = Allocation | SampledAllocationEpsilon | SampledAllocationDelta
@@ -95,7 +101,6 @@ class AllocationCertified(Method[Answered]):
     def answer(self, problem: Answered, seed: int) -> Answer:
         step, question = step_of(problem), question_of(problem)
         t, k, epochs, rate = problem.steps, problem.participations, problem.epochs, rate_of(problem)
-
         tolerance = self._requested(problem)
 
         def reduced(adjacency: str) -> tuple[float, float, str]:
@@ -207,7 +212,7 @@ def _ease(problem: Answered) -> float:
     return math.sqrt(1.1 * 1.4 ** math.floor(math.log(easier, 1.4)))  # in steps, to share distributions
 
 
-def question_of(problem: Answered) -> Question:
+def question_of(problem: Answered | CappedResponse) -> Question:
     """Return the quantity to compute."""
     at = getattr(problem, "delta" if problem.asks == "epsilon" else "epsilon")
     return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
@@ -215,35 +220,18 @@ def question_of(problem: Answered) -> Question:
 
 def closed_form(problem: Answered) -> tuple[float, float]:
     """Return the bracket between revealing nothing and revealing the chosen steps, by closed forms."""
-    question = question_of(problem)
+    question, uses = question_of(problem), problem.participations * problem.epochs
     if isinstance(problem, Gaussian):
         return _gaussian_closed_form(problem, question)
-    pure = 1.0 / problem.scale if isinstance(problem, Laplace) else problem.local_epsilon
-    uses = problem.participations * problem.epochs
-    reach, leak = uses * pure * (1.0 + FEW_OPERATIONS), _leak(problem)
-    if question.asks == "epsilon":
-        return 0.0, reach if leak <= question.at else math.inf
-    # (e^r - e^epsilon) / (1 + e^r) for |epsilon| < r, the randomized response of the composed epsilon
-    apart = -math.expm1(min(0.0, question.at))  # for equal distributions of the outputs
-    top = max(apart, -math.expm1(min(0.0, question.at - reach)) / (1.0 + math.exp(-reach)))
-    return math.nextafter(apart, 0.0), probability_at_most(
-        leak + (1.0 - leak) * top, FEW_FUNCTIONS if leak else FEW_OPERATIONS
-    )
+    if isinstance(problem, Laplace):
+        return private_closed_form(question, uses, 1.0 / problem.scale, 0.0)
+    return private_closed_form(question, uses, problem.local_epsilon, problem.local_delta)
 
 
 def leaks(problem: Answered) -> str | None:
     """Return the reason why methods of finite losses do not apply, if a step may leak the example."""
-    if isinstance(problem, Response) and problem.local_delta > 0.0:
-        return "Expected local_delta=0, so that all losses are finite."
-    return None
-
-
-def _leak(problem: Answered) -> float:
-    """Return the probability that a step leaks the example, if the steps that use it are public."""
-    if not isinstance(problem, Response):
-        return 0.0
-    uses = problem.participations * problem.epochs
-    return -math.expm1(uses * math.log1p(-problem.local_delta)) * (1.0 + FEW_FUNCTIONS)
+    finite = not isinstance(problem, Response) or problem.local_delta == 0.0
+    return None if finite else "Expected local_delta=0, so that all losses are finite."
 
 
 def _gaussian_closed_form(problem: Gaussian, question: Question) -> tuple[float, float]:

@@ -16,9 +16,10 @@ from privcore.allocation.problems import (
     AtEpsilon,
     GaussianNoise,
     GaussianSteps,
+    ResponseSteps,
     SampledSteps,
 )
-from privcore.constraint import AtLeast, NoneOf
+from privcore.constraint import AtLeast, AtMost, NoneOf
 from privcore.problem import falls, grows, product, proved
 
 _POISSON = proved(
@@ -28,6 +29,11 @@ _POISSON = proved(
     epochs=grows(proofs.COMPOSED),
 )
 _POISSON_STEPS = (product("steps", "epochs", monotone=grows(proofs.STEPS_COMPOSED)),)
+_CAPPED = proved(
+    local_epsilon=grows(proofs.MORE_FLIPS),
+    local_delta=grows(proofs.MORE_LEAKS),
+    epochs=grows(proofs.COMPOSED),
+)
 _SHUFFLING = proved(sigma=falls(proofs.MORE_NOISE), epochs=grows(proofs.COMPOSED))
 ORDER_OF_EPOCHS = NoneOf(
     "redraw",
@@ -75,6 +81,34 @@ class PoissonDelta(AtEpsilon, SampledSteps):
 
     epochs: Annotated[int, params.EPOCHS] = 1
     adjacency: Annotated[str, allocation_params.REPLACEABLE] = "add-remove"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capped(AllocationProblem):
+    """Base of the questions about Poisson sampling in which an example is in at most k steps of an epoch."""
+
+    constraints = (AtMost("largest_participations", "steps"),)
+
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
+    largest_participations: Annotated[int, allocation_params.LARGEST_PARTICIPATIONS]
+    epochs: Annotated[int, params.EPOCHS] = 1
+    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CappedResponseEpsilon(Capped, AtDelta, ResponseSteps):
+    """Smallest epsilon of Poisson-sampled private steps if at most k of an epoch use an example."""
+
+    name = "capped-response-epsilon"
+    monotone = proved(**_CAPPED, **AT_DELTA)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CappedResponseDelta(Capped, AtEpsilon, ResponseSteps):
+    """Delta of Poisson-sampled private steps if at most k of an epoch use an example."""
+
+    name = "capped-response-delta"
+    monotone = proved(**_CAPPED, **AT_EPSILON)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,5 +170,6 @@ class UnamplifiedDelta(Allocated, PublicSteps, AtEpsilon, GaussianNoise):
     adjacency: Annotated[str, allocation_params.REPLACEABLE] = "add-remove"
 
 
+CappedResponse = CappedResponseEpsilon | CappedResponseDelta
 Poisson = PoissonEpsilon | PoissonDelta
 Shuffling = ShufflingEpsilon | ShufflingDelta

@@ -28,7 +28,7 @@ LOCAL_EPSILON = Real(
     lower=1e-6,
     upper=100.0,
     typical=(0.5, 1.0, 2.0, 4.0),
-    meaning="Epsilon of the differential privacy of one step, of which randomized response is the worst case",
+    meaning="Epsilon of the differential privacy of one step; randomized response is the worst case",
 )
 LOCAL_DELTA = Real(
     name="local_delta",
@@ -37,6 +37,15 @@ LOCAL_DELTA = Real(
     upper=0.5,
     typical=(0.0, 1e-9, 1e-6),
     meaning="Delta of the differential privacy of one step; 0 is pure differential privacy",
+)
+LARGEST_PARTICIPATIONS = Integer(
+    name="largest_participations",
+    symbol=r"k_{\max}",
+    unit="steps",
+    lower=1,
+    upper=10**9,
+    typical=(1, 2, 10),
+    meaning="Most steps of an epoch that use an example; of more sampled steps, a random choice uses it",
 )
 ADJACENCY = Choice(
     name="adjacency",

@@ -18,7 +18,8 @@ from privcore.likelihood_ratio.distribution import (
     product_of,
 )
 from privcore.likelihood_ratio.grid import Array, choose_edges
-from privcore.numerics.rounding import UNIT
+from privcore.likelihood_ratio.questions import Question
+from privcore.numerics.rounding import FEW_FUNCTIONS, FEW_OPERATIONS, UNIT, probability_at_most
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 LONGEST = 1.0
@@ -277,4 +278,27 @@ def laplace_cells(scale: float, cut: Array) -> RatioBracket:
     return RatioBracket(
         lower=conditional_means(distribution, moment, 64),
         upper=mean_preserving_spread(distribution, moment, 64),
+    )
+
+
+def private_closed_form(
+    question: Question, uses: int, local_epsilon: float, local_delta: float
+) -> tuple[float, float]:
+    """Return the bracket between revealing nothing and revealing the chosen steps, for private steps.
+
+    Args:
+        question: Quantity to compute.
+        uses: Largest number of steps in all epochs that use the example.
+        local_epsilon: Epsilon of one step.
+        local_delta: Delta of one step, the probability that it leaks the example.
+    """
+    reach = uses * local_epsilon * (1.0 + FEW_OPERATIONS)
+    leak = -math.expm1(uses * math.log1p(-local_delta)) * (1.0 + FEW_FUNCTIONS)
+    if question.asks == "epsilon":
+        return 0.0, reach if leak <= question.at else math.inf
+    # (e^r - e^epsilon) / (1 + e^r) for |epsilon| < r, the randomized response of the composed epsilon
+    apart = -math.expm1(min(0.0, question.at))  # for equal distributions of the outputs
+    top = max(apart, -math.expm1(min(0.0, question.at - reach)) / (1.0 + math.exp(-reach)))
+    return math.nextafter(apart, 0.0), probability_at_most(
+        leak + (1.0 - leak) * top, FEW_FUNCTIONS if leak else FEW_OPERATIONS
     )

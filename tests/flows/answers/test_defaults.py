@@ -93,7 +93,8 @@ DECIDED_OF = {
 }
 """Likewise, for one problem each."""
 DECIDED_OF |= {
-    (f"response-allocation-{asks}", "local_delta"): "an epsilon without a delta is pure differential privacy"
+    (f"{scheme}-{asks}", "local_delta"): "an epsilon without a delta is pure differential privacy"
+    for scheme in ("response-allocation", "capped-response")
     for asks in ("epsilon", "delta")
 }
 DECIDED_OF |= {
