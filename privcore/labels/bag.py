@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from privcore.answer import Answer
 from privcore.distributions.prior_finite import FinitePrior
-from privcore.labels import laplace
+from privcore.labels import noisy_sums
 from privcore.labels.bag_problems import (
     BagAdvantage,
     BagPosterior,
@@ -218,9 +218,9 @@ def member_likelihoods(problem: ReleaseOfMember) -> tuple[float, float, float]:
         return float(one[place]), float(zero[place]), 2.0**-50
     law = leave_one_out(problem.etas)[j]
     if problem.mechanism == "llp-laplace":
-        one_at, zero_at = laplace.density_at(law, epsilon, z)
+        one_at, zero_at = noisy_sums.density_at(law, epsilon, z)
         k = problem.bag_size
-        return one_at, zero_at, 2.0 * relative_error(k) + laplace.density_error(k, epsilon)
+        return one_at, zero_at, 2.0 * relative_error(k) + noisy_sums.density_error(k, epsilon)
     ones, zeros, error = likelihoods(law[None, :], epsilon)
     place = int(z)
     return float(ones[0, place]), float(zeros[0, place]), error

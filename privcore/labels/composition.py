@@ -30,11 +30,10 @@ from privcore.labels.problems import (
     LabelRatioTailAt,
 )
 from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail
-from privcore.labels.reach import beyond_reach
+from privcore.labels.reach import beyond_reach, changes_nothing, decided
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage
 from privcore.labels.tails import several
-from privcore.labels.unchanged import changes_nothing, decided
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE

@@ -1,16 +1,125 @@
-"""Bounds of the accuracy of the best guess: that of a blind guess, plus bounds of the advantage."""
+"""Accuracy of the best guess, and the advantage of an attacker who ignores the features of the others."""
 
+import math
 from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
 
 from privcore.answer import Answer, intersect
-from privcore.labels.blind import LabelsBlind
+from privcore.distributions.prior import Prior
+from privcore.distributions.prior_density import Density
 from privcore.labels.dominated import LabelsDominated
-from privcore.labels.problems import SINGLE, LabelAdvantage, LabelAttackAccuracy
+from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
+from privcore.labels.problems import SINGLE, Featured, LabelAdvantage, LabelAttackAccuracy
+from privcore.labels.reach import LabelsUnchanged
 from privcore.labels.response import accuracy
 from privcore.labels.root import LabelsBernstein, LabelsChernoff, LabelsRoot
-from privcore.labels.unchanged import LabelsUnchanged
+from privcore.labels.rows import likelihoods, overturned_ends
+from privcore.labels.tails import PARTITION, is_constant
 from privcore.labels.variation import LabelsVariation
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import LABEL_BOUND
+from privcore.papers import BUSA_FEKETE
+
+_CHUNK = 2**13
+"""Number of outputs that are processed at a time."""
+_NEGLIGIBLE = 1e20 * SMALLEST
+_MOST_ERROR = 0.01
+"""Relative error of a likelihood above which no advantage is claimed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsBlind(Method[Featured]):
+    r"""Without the features of the other k - 1 examples, the sum of their labels has a binomial distribution.
+
+    The advantage is convex in the distribution q of the sum of the other labels, and the mean of q over their
+    features is the binomial distribution with probability p, the mean of eta. By Jensen's inequality, the
+    overturned mass of the likelihoods $b(s - 1)$ and $b(s)$, with geometric noise added for `llp-geometric`,
+    is a lower bound. It is exact if eta is constant.
+    """
+
+    name = "labels.blind"
+    problems = get_args(Featured)
+    direction = Direction.LOWER
+    reference = f"{BUSA_FEKETE}, Lemma A.1 for an attacker with less information; the bound is ours"
+
+    def applies(self, problem: Featured) -> str | None:
+        if problem.mechanism not in ("llp", "llp-geometric"):
+            return "The bound is for mechanisms that release a whole number: llp and llp-geometric."
+        if problem.is_partition:
+            return PARTITION
+        return None
+
+    def cost(self, problem: Featured) -> Cost:
+        k, outputs = problem.bag_size, _outputs(problem)
+        own = problem.attacked
+        atoms = 0 if own.atoms is None else own.atoms[0].size
+        each = 3e-6 if isinstance(own, Density) else 1e-7 + 3e-8 * atoms + (1e-5 if atoms > 64 else 0.0)
+        return Cost(seconds=0.03 + 1e-7 * k + each * outputs, bytes=3e6 + 60.0 * k + 100.0 * atoms)
+
+    def answer(self, problem: Featured, seed: int) -> Answer:
+        own = problem.attacked
+        lower = blind_advantage(own, problem.distribution, problem.bag_size, problem.label_epsilon)
+        detail = f"sum of {problem.bag_size - 1} labels of rate p"
+        return Answer.enclosure(min(problem.largest, lower), problem.largest, detail=detail)
+
+
+def blind_advantage(own: Prior, others: Prior, bag_size: int, epsilon: float) -> float:
+    r"""Return a lower bound of the advantage: that of an attacker without the features of the other examples.
+
+    $$\sum_u E_\eta (\eta g_1(u) - (1 - \eta) g_0(u))_+ 1\{\eta \le 1/2\} + \dots, \qquad
+      g_y(u) = \sum_s b_{k - 1, p}(s) K(u | s + y)$$
+
+    Args:
+        own: Distribution of eta of the attacked example.
+        others: Distribution of eta of the other members; only its mean p matters.
+        bag_size: Number k of examples in the bag, >= 1.
+        epsilon: Label differential privacy of the geometric noise, > 0; infinity for the exact sum.
+
+    Returns:
+        Lower bound in [0, 1/2], rounded down.
+
+    Example:
+        >>> from privcore.distributions.prior_finite import FinitePrior
+        >>> round(blind_advantage(FinitePrior.point(0.5), FinitePrior.point(0.5), 8, math.inf), 10)
+        0.13671875
+    """
+    law = binomial(bag_size - 1, others.mean)
+    ones, zeros, error = likelihoods(law[None, :], epsilon)
+    error += _error_of_rate(others, law)
+    if error > _MOST_ERROR:
+        return 0.0
+    seen = np.maximum(ones[0], zeros[0]) > _NEGLIGIBLE
+    # A likelihood that rounds to 0 is at most SMALLEST, and the overturned mass falls with the smaller one.
+    one, zero = ones[0][seen] + SMALLEST, zeros[0][seen] + SMALLEST
+    parts = [
+        float(overturned_ends(own, one[i : i + _CHUNK], zero[i : i + _CHUNK], error)[0].sum())
+        for i in range(0, one.size, _CHUNK)
+    ]
+    return max(0.0, math.fsum(parts) * (1.0 - LABEL_BOUND))
+
+
+def _error_of_rate(others: Prior, law: Array) -> float:
+    """Return the relative error of binomial probabilities due to the error of the mean eta."""
+    p = others.mean
+    if is_constant(others):
+        return 0.0
+    if p == 1.0:
+        return math.inf
+    counts = np.nonzero(law > SMALLEST)[0]
+    # d ln b(s) = (s - n p) / (p (1 - p)) dp, doubled
+    farthest = float(np.abs(counts - (law.size - 1) * p).max())
+    return 2.0 * others.error * (farthest + 1.0) / (1.0 - p)
+
+
+def _outputs(problem: Featured) -> float:
+    """Return the approximate number of outputs that are not negligible."""
+    k, p = problem.bag_size, problem.distribution.mean
+    reach = 40.0 * (1.0 + math.sqrt(k * p * (1.0 - p)))
+    tails = 700.0 / problem.label_epsilon if 0.0 < problem.label_epsilon < math.inf else 0.0
+    return min(k + 1.0, 2.0 * (reach + tails))
+
 
 _BOUNDS: tuple[Method, ...] = (
     LabelsUnchanged(),

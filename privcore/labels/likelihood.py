@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from privcore.answer import Answer
+from privcore.labels.partition import revealed_in_partition
 from privcore.labels.problems import (
     AtEta,
     LabelRatioInfinite,
@@ -13,7 +14,6 @@ from privcore.labels.problems import (
     LabelRatioTail,
     LabelRatioTailAt,
 )
-from privcore.labels.revealed import revealed_in_partition
 from privcore.labels.tails import AGGREGATED, at_most, closed_form, is_constant, uncovered
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import LABEL_BOUND

@@ -24,10 +24,9 @@ from privcore.labels.problems import (
     LabelRatioTailAt,
     Thresholded,
 )
-from privcore.labels.reach import beyond_reach
+from privcore.labels.reach import beyond_reach, changes_nothing
 from privcore.labels.rows import overturned_ends
 from privcore.labels.tails import several
-from privcore.labels.unchanged import changes_nothing
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import RESPONSE
 from privcore.papers import BUSA_FEKETE

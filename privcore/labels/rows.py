@@ -6,7 +6,7 @@ import numpy as np
 
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_finite import FinitePrior, overturned_at
-from privcore.labels import geometric, laplace
+from privcore.labels import noisy_sums
 from privcore.labels.poisson_binomial import FLOOR, Array, leave_one_out, relative_error
 
 _FINE = 1e-5
@@ -29,7 +29,7 @@ def likelihoods(others: Array, epsilon: float) -> tuple[Array, Array, float]:
         others: Distributions of the sum of the other labels, shape (rows, k).
         epsilon: Label differential privacy of the geometric noise; infinity for the exact sum.
     """
-    one, zero = geometric.released(others, epsilon)
+    one, zero = noisy_sums.released(others, epsilon)
     k = others.shape[-1]
     # Noise adds the rounding of k + 1 terms and of the kernel, whose exponent is at most k epsilon.
     noise = (8.0 * k + 64.0) * 2.0**-53 if math.isfinite(epsilon) else 0.0
@@ -57,8 +57,8 @@ def advantage(others: Array, mechanism: str, epsilon: float, law: Prior) -> tupl
     for eta, weight in zip(law.values, law.weights, strict=True):
         side = 0 if eta <= 0.5 else 1
         more, less = 1.0 + (error if side == 0 else -error), 1.0 - (error if side == 0 else -error)
-        low += weight * laplace.sides(others, epsilon, eta * less, (1.0 - eta) * more)[:, side]
-        high += weight * laplace.sides(others, epsilon, eta * more, (1.0 - eta) * less)[:, side]
+        low += weight * noisy_sums.sides(others, epsilon, eta * less, (1.0 - eta) * more)[:, side]
+        high += weight * noisy_sums.sides(others, epsilon, eta * more, (1.0 - eta) * less)[:, side]
     slack = law.error + error
     return np.maximum(0.0, low * (1.0 - slack) - FLOOR), high * (1.0 + slack) + FLOOR
 
@@ -96,7 +96,7 @@ def overturned_ends(
 
 
 def quick_advantage(
-    others: Array, mechanism: str, epsilon: float, law: Prior, nodes: int = laplace.FEWEST
+    others: Array, mechanism: str, epsilon: float, law: Prior, nodes: int = noisy_sums.FEWEST
 ) -> Array:
     """Return the advantages for samples, without bounds of their errors.
 
@@ -111,23 +111,23 @@ def quick_advantage(
         Shape (rows,), with the relative error `law.quick_error` in addition to the error of the quadrature.
     """
     if discrete(mechanism):
-        one, zero = geometric.released(others, epsilon)
+        one, zero = noisy_sums.released(others, epsilon)
         return np.asarray(law.overturned_quickly(one, zero).sum(axis=-1))
     if isinstance(law, FinitePrior) and law.values.size <= _FEW:
         parts = [
-            weight * laplace.sides(others, epsilon, eta, 1.0 - eta)[:, 0 if eta <= 0.5 else 1]
+            weight * noisy_sums.sides(others, epsilon, eta, 1.0 - eta)[:, 0 if eta <= 0.5 else 1]
             for eta, weight in zip(law.values, law.weights, strict=True)
         ]
         return np.asarray(sum(parts))
     rows = max(1, _NODES // (others.shape[1] * nodes))
     pieces = [others[start : start + rows] for start in range(0, others.shape[0], rows)]
     return np.concatenate(
-        [law.overturned_quickly(*laplace.at_nodes(piece, epsilon, nodes)).sum(axis=-1) for piece in pieces]
+        [law.overturned_quickly(*noisy_sums.at_nodes(piece, epsilon, nodes)).sum(axis=-1) for piece in pieces]
     )
 
 
 def quick_ends(
-    others: Array, mechanism: str, epsilon: float, own: Prior, nodes: int = laplace.FEWEST
+    others: Array, mechanism: str, epsilon: float, own: Prior, nodes: int = noisy_sums.FEWEST
 ) -> tuple[Array, Array]:
     """Return bounds of the advantages for samples; for a continuous prior, both are `quick_advantage`.
 
@@ -162,7 +162,7 @@ def nodes_needed(others: Array, epsilon: float, law: Prior) -> tuple[int, float]
     Returns:
         Number of nodes, and the difference from results with more nodes, relative to the mean.
     """
-    numbers = [laplace.FEWEST]
+    numbers = [noisy_sums.FEWEST]
     means = [float(quick_advantage(others, "llp-laplace", epsilon, law, numbers[0]).mean())]
     wrong: list[float] = []
     while True:
@@ -202,7 +202,7 @@ def one_by_one(others: Array, etas: Array, mechanism: str, epsilon: float) -> tu
     def at(more: float) -> Array:
         """Return the advantages if the rarer label is this much likelier, and the other one less likely."""
         if not discrete(mechanism):
-            return laplace.advantages(others, epsilon, etas, more)
+            return noisy_sums.advantages(others, epsilon, etas, more)
         change = np.where(etas <= 0.5, more, -more)[:, None]
         return exact_at(etas, one * (1.0 + change), zero * (1.0 - change))
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.labels import laplace
+from privcore.labels import noisy_sums
 from privcore.labels.draws import (
     BagDraws,
     advantages_of_bags,
     advantages_of_rows,
     bags_of_rows,
+    ends,
     laws_of_others,
     shares_of_rows,
     with_attacked,
@@ -34,14 +35,12 @@ from privcore.labels.problems import (
     LabelRatioTail,
     LabelRatioTailAt,
 )
-from privcore.labels.ratio import row_tail_ends
+from privcore.labels.ratio import SEARCHED, row_tail_ends, sampled_quantile
 from privcore.labels.reach import largest_advantage
-from privcore.labels.releases import Releases, releases
+from privcore.labels.release import Releases, releases
 from privcore.labels.response import accuracy, response_advantage
 from privcore.labels.rows import discrete, nodes_needed, quick_ends
-from privcore.labels.sampled_quantile import SEARCHED, sampled_quantile
-from privcore.labels.sub_bags import ends
-from privcore.labels.typical_bags import cap
+from privcore.labels.tails import cap
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.betting import BETTING, betting_lower, betting_upper, width_note
 from privcore.papers import BUSA_FEKETE
@@ -167,7 +166,7 @@ class LabelsSampling(Method[Answered]):
         """Return advantages in random bags with fewer other examples."""
         mechanism, epsilon, law = problem.mechanism, problem.label_epsilon, problem.attacked
         parts: list[Array] = []
-        nodes, error = laplace.FEWEST, 0.0
+        nodes, error = noisy_sums.FEWEST, 0.0
         for laws in laws_of_others(problem.prior, others + 1, number):
             if not parts and not discrete(mechanism):
                 nodes, error = nodes_needed(laws[:_TRIED], epsilon, law)
@@ -215,7 +214,7 @@ class LabelsSampling(Method[Answered]):
         lows: list[Array] = []
         highs: list[Array] = []
         counts: list[Array] = []
-        nodes, error = laplace.FEWEST, 0.0
+        nodes, error = noisy_sums.FEWEST, 0.0
         for others, _ in self._laws(problem):
             if not lows and not discrete(mechanism):
                 nodes, error = nodes_needed(others[:_TRIED], epsilon, law)

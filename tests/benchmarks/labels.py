@@ -25,7 +25,7 @@ def table() -> Iterator[str]:
     import qif
     from scipy.stats import poisson_binom
 
-    from privcore.labels.geometric import released
+    from privcore.labels.noisy_sums import released
     from privcore.labels.poisson_binomial import leave_one_out
     from privcore.labels.rows import exact_at
 

@@ -16,7 +16,7 @@ import pytest
 from flows.runs.reproduction import Recomputed, compare
 from privcore import Answer, Point, find, find_problem
 from privcore.labels.problems import LabelAdvantage
-from privcore.labels.unchanged import changes_nothing
+from privcore.labels.reach import changes_nothing
 from privcore.registry import used_versions, versions
 from storage import StoreError, open_store
 from storage.lookup_table import lookup_table, read_lookup_table, write_lookup_table

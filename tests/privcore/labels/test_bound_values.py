@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from privcore import Method
-from privcore.labels.blind import LabelsBlind
 from privcore.labels.dominated import LabelsDominated, LabelsWu, wu_bound
 from privcore.labels.fourier import LabelsFourier, advantage_bound, difference_bound, half_width
+from privcore.labels.guess import LabelsBlind
 from privcore.labels.likelihood import ratio_bound
 from privcore.labels.problems import (
     LabelAdvantage,

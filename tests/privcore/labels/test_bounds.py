@@ -7,9 +7,9 @@ import pytest
 
 from privcore import Method, Problem
 from privcore.labels.bag_problems import BagAdvantage
-from privcore.labels.blind import LabelsBlind
 from privcore.labels.dominated import LabelsDominated, LabelsWu
 from privcore.labels.fourier import LabelsFourier, advantage_bound, difference_bound
+from privcore.labels.guess import LabelsBlind
 from privcore.labels.likelihood import LabelsLikelihood
 from privcore.labels.problems import (
     LabelAdvantage,

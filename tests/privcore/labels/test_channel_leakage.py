@@ -14,7 +14,7 @@ import pytest
 import qif
 
 from privcore import Point, evaluate, find, find_problem
-from privcore.labels.geometric import released
+from privcore.labels.noisy_sums import released
 from privcore.labels.poisson_binomial import leave_one_out
 from privcore.labels.rows import exact_at
 from privcore.labels.sampling import LabelsSampling

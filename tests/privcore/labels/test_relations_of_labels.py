@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from privcore import Answer, Point, evaluate, find, find_problem, methods_for
 from privcore.distributions.prior_notation import prior
-from privcore.labels.geometric import released
-from privcore.labels.laplace import advantages, at_nodes, sides
+from privcore.labels.noisy_sums import advantages, at_nodes, released, sides
 from privcore.labels.poisson_binomial import FLOOR, binomial, leave_one_out, pmf, relative_error
 from privcore.labels.rows import exact_at, nodes_needed, quick_advantage
 

@@ -13,8 +13,7 @@ import pytest
 
 from privcore import Answer, Point, Problem, evaluate, find, find_problem, methods_for
 from privcore.labels.poisson_binomial import pmf
-from privcore.labels.residual import LabelsResidual
-from privcore.labels.residuals import Members, geometric_noise, residual_law, second_moments
+from privcore.labels.residual import LabelsResidual, Members, geometric_noise, residual_law, second_moments
 from tests.privcore.labels.attacks import answer
 
 EXACT = find("labels.composition")()

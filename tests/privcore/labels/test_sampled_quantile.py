@@ -11,8 +11,7 @@ from scipy.stats import binom
 from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.labels.draws import laws_of_others
 from privcore.labels.problems import LabelRatioQuantile
-from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tails
-from privcore.labels.sampled_quantile import sampled_quantile
+from privcore.labels.ratio import RatioLaw, ratio_quantile, row_tails, sampled_quantile
 
 CONTINUOUS = [
     LabelRatioQuantile(mechanism="llp", prior="uniform", bag_size=8, level=0.5),

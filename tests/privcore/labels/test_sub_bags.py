@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privcore.labels.sub_bags import ends
+from privcore.labels.draws import ends
 from privcore.numerics.betting import betting_lower, betting_upper
 
 Samples = NDArray[np.float64]

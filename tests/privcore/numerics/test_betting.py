@@ -13,9 +13,9 @@ from privcore.allocation.problems import AllocationDelta
 from privcore.allocation.sampled_ratio import Simulation
 from privcore.allocation.utility_problems import AllocationError, ErrorOfMean, PoissonError
 from privcore.allocation.utility_simulation import UtilitySimulation
+from privcore.labels.draws import Rung, excess
 from privcore.labels.problems import LabelAdvantage, LabelRatioQuantile
 from privcore.labels.sampling import LabelsSampling
-from privcore.labels.sub_bags import Rung, excess
 from privcore.numerics.betting import betting_lower, betting_upper
 
 WIDEST = 3.0
