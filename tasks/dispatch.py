@@ -16,9 +16,8 @@ from tasks.batch import Batch
 from tasks.cluster_info import probe_cluster
 from tasks.errors import StoppedError, first_line
 from tasks.health import LOOK_EVERY, HeadGoneError, Health
-from tasks.memory import request
 from tasks.sources import code
-from tasks.waiting import Attempt, Flight, Waiting
+from tasks.waiting import Attempt, Flight, Waiting, request
 from tasks.work import Done, Job, delivered
 from tasks.worker import Requirements, run_on_worker
 

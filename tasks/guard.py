@@ -1,4 +1,4 @@
-"""A guard: points are evaluated in a child process that can be killed at any instant.
+"""A guard: points are evaluated within limits, in a child process that can be killed at any instant.
 
 Compiled code ignores Python's signals, and a crash in it ends its process. So every worker has a child
 process that computes while the worker waits. If a point takes too long, its child is killed; if it crashes,
@@ -23,12 +23,67 @@ from typing import Self
 
 from privcore.answer import Answer, Status
 from privcore.errors import PrivsweepError
+from privcore.method import Cost
 from privcore.numerics.compiled import load
+from privcore.parameter import Real
 from privcore.point import Point, evaluate
 from tasks import own_process
 from tasks.batch import Batch
-from tasks.limits import Limits, estimate
-from tasks.parent_death import die_with
+from tasks.own_process import die_with
+
+POINT_SECONDS = Real(
+    name="point_seconds",
+    symbol="",
+    unit="s",
+    lower=0.0,
+    lower_open=True,
+    upper=1e7,
+    typical=(300.0,),
+    meaning="Wall time that one point may take",
+)
+POINT_BYTES = Real(
+    name="point_bytes",
+    symbol="",
+    unit="bytes",
+    lower=1e6,
+    upper=1e15,
+    typical=(2e9,),
+    meaning="Memory that one point may take in addition to the memory of its process",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits of one point: seconds of wall time, and bytes in addition to the memory of its process."""
+
+    point_seconds: float = POINT_SECONDS.typical[0]
+    point_bytes: float = POINT_BYTES.typical[0]
+
+    def refusal(self, cost: Cost) -> Answer | None:
+        """Return the answer of a point whose estimate exceeds a limit, or None if it may be started.
+
+        Example:
+            >>> Limits(point_seconds=60).refusal(Cost(seconds=1e4, bytes=0)).detail
+            'Not started: it may need 1e+04 s, the limit is 60 s.'
+        """
+        if cost.seconds > self.point_seconds:
+            reason = f"Not started: it may need {cost.seconds:.3g} s, the limit is {self.point_seconds:g} s."
+            return Answer.without(Status.TIMEOUT, reason)
+        if cost.bytes > self.point_bytes:
+            reason = f"Not started: it may need {cost.bytes:.3g} bytes, the limit is {self.point_bytes:g}."
+            return Answer.without(Status.OUT_OF_MEMORY, reason)
+        return None
+
+
+def estimate(point: Point) -> Cost:
+    """Return the estimated cost of a point, or 0 if its method does not apply or the estimate fails."""
+    try:
+        if point.method.applies(point.problem) is None:
+            return point.method.cost(point.problem)
+    except (ArithmeticError, ValueError, PrivsweepError):
+        pass  # the evaluation will store the error in a row
+    return Cost(seconds=0.0, bytes=0.0)
+
 
 ATTEMPTS = 2  # the cause of the first crash may be external: a kill, or a machine short of memory
 START_SECONDS = 300.0  # time for a child to import the method

@@ -1,4 +1,4 @@
-"""Python processes of our own, which import no file of the working folder in the place of a package.
+"""Python processes of our own: with our packages alone, a low priority, and an end when their parent ends.
 
 Python puts the working folder first on the path of `python -c`, and Ray puts it first on the path of its
 workers. A file `tasks.py` or `numpy.py` there would be imported in the place of a package. Our packages come
@@ -6,10 +6,15 @@ first instead, without the working folder; the folder of a user's script comes a
 the user defines must be found.
 """
 
+import ctypes
 import os
+import signal
 import site
 import sys
+import threading
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import privcore
@@ -63,3 +68,58 @@ def users_folders() -> list[str]:
     """Return the folders of our path that a new process may lack, such as that of the user's script."""
     given = [folder for folder in sys.path if folder and Path(folder).is_absolute()]
     return [folder for folder in dict.fromkeys(given) if folder not in own_folders()]
+
+
+EVERY = 0.5
+"""Seconds between two looks at the parent, on systems that do not report its end."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with(parent: int) -> None:
+    """Make the kernel kill this process when its parent ends, also by SIGKILL.
+
+    The signal depends on the thread that started this process, which must live as long as the process. Only
+    Linux has it; elsewhere a thread looks after the parent, and compiled code may delay it.
+
+    Args:
+        parent: Process id of the parent, which may have ended already.
+    """
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    except AttributeError:
+        threading.Thread(target=_end_after, args=(parent,), name="parent", daemon=True).start()
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _end_after(parent: int) -> None:
+    wait_for_end(parent)
+    os._exit(1)
+
+
+def wait_for_end(parent: int) -> None:
+    """Wait until the parent of this process has ended; then the process has another parent."""
+    while os.getppid() == parent:
+        time.sleep(EVERY)
+
+
+NICENESS = 19  # Ray gives its workers 15
+OF_SESSION = 10
+"""Some kernels divide processors among sessions first, without regard to the niceness of processes."""
+
+
+def give_way() -> None:
+    """Let the workers of a run start first; call it in a process with a session of its own."""
+    os.nice(NICENESS)
+    _set_session(os.getpid(), OF_SESSION)
+
+
+def catch_up(process: int) -> None:
+    """Let a process that gave way have as much of the processors as the kernel still allows."""
+    _set_session(process, 0)
+
+
+def _set_session(process: int, niceness: int) -> None:
+    with suppress(OSError):  # this kernel does not divide processors among sessions, or the process ended
+        Path(f"/proc/{process}/autogroup").write_text(str(niceness))

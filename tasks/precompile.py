@@ -12,7 +12,7 @@ from privcore.method import Method
 from privcore.point import Point, evaluate
 from privcore.problem import Problem
 from privcore.registry import PROBLEMS, answering
-from tasks.limits import estimate
+from tasks.guard import estimate
 
 SECONDS = 0.5  # longest estimate of a problem that is computed
 EACH = 3  # problems for each method

@@ -14,8 +14,7 @@ from storage.origin import Provenance
 from storage.parts import Packed, ids_hash, pack, parts, publish_packed, read_part
 from storage.schema import Row, to_table
 from tasks.batch import Batch
-from tasks.guard import Guard
-from tasks.limits import Limits
+from tasks.guard import Guard, Limits
 
 REASONS = 3  # most reasons of failures in the outcome of a batch; its rows have all of them
 

@@ -15,7 +15,7 @@ import pytest
 from nbclient import NotebookClient
 
 import privsweep as ps
-from flows.runs.notebook import NotebookBar
+from flows.runs.progress import NotebookBar
 from privcore import Answer
 from storage.shipped import FOLDER, VARIABLE
 from tests.storage.made_up import epsilon, put, row

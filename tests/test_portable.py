@@ -69,7 +69,7 @@ NEEDING_EXTRAS = {
 }
 ORPHAN = """
 import os, subprocess, sys, time
-child = "import time; from tasks.parent_death import die_with; "
+child = "import time; from tasks.own_process import die_with; "
 child += "die_with({parent}); print(1, flush=True); time.sleep(60)"
 running = subprocess.Popen([sys.executable, "-c", child.format(parent=os.getpid())])
 print(running.pid, flush=True)
@@ -79,8 +79,7 @@ GUARDED = {
     "storage/heartbeats.py": {"/proc"},
     "tasks/engine.py": {"sched_getaffinity"},
     "tasks/guard.py": {"/proc"},
-    "tasks/parent_death.py": {"prctl"},
-    "tasks/priority.py": {"/proc"},
+    "tasks/own_process.py": {"/proc", "prctl"},
 }
 """Modules that use a part of Linux if it is there; the tests below run them without it."""
 

@@ -11,7 +11,7 @@ import typer
 from flows.answers.ask import ask as ask_methods
 from flows.answers.catalogue import catalogue, show_fields, show_matrix, show_methods, show_one
 from flows.answers.parse import answer_lines
-from flows.cli import completion
+from flows.cli import options
 from flows.cli.options import (
     Json,
     LimitBytes,
@@ -35,7 +35,7 @@ def ask(
         typer.Argument(
             metavar="PROBLEM",
             help="Name of a problem; `privsweep methods` lists them.",
-            autocompletion=completion.problems,
+            autocompletion=options.problems,
         ),
     ] = None,
     fields: Annotated[
@@ -85,7 +85,7 @@ def methods(
         typer.Argument(
             metavar="NAME",
             help="Name of a problem or method; default: a table of all.",
-            autocompletion=completion.problems_and_methods,
+            autocompletion=options.problems_and_methods,
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also print the fields of all problems.")] = False,

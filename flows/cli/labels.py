@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from flows.answers.labels import LEGEND, LabelComparison, contents_of, paragraphs
-from flows.cli.options import Json
-from flows.cli.waiting import waiting
+from flows.cli.options import Json, waiting
 from flows.printing import as_json, say
 from flows.spec.words import checked
 from privcore import DomainError

@@ -20,8 +20,8 @@ from flows.printing import WRONG, as_json, marked, note, printable, say
 from privcore import ExitCode
 
 if TYPE_CHECKING:
+    from flows.runs.recompute import Recomputed
     from flows.runs.repair import Repair
-    from flows.runs.reproduction import Recomputed
     from storage.garbage import Garbage
 
 DAY = 86_400.0

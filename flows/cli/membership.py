@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.answers.membership import AccuracyWeights, Known, sandwich
-from flows.cli import completion
+from flows.cli import options
 from flows.cli.options import Json
 from flows.printing import as_json, exactly, rounded_down, rounded_up, say, show
 from flows.spec.words import RELATIONS, checked, number, relation_between_records
@@ -44,7 +44,7 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
             metavar="WORD",
             help="Neighbouring relation of --epsilon, which needs it: add-remove or replace-one. At the same "
             "epsilon, add-remove allows up to twice the advantage.",
-            autocompletion=completion.words(*RELATIONS),
+            autocompletion=options.words(*RELATIONS),
         ),
     ] = None,
     neighbours: Annotated[str | None, typer.Option(hidden=True)] = None,

@@ -16,9 +16,9 @@ from flows.cli.options import (
     StorePath,
     named_methods,
     reading,
+    waiting,
 )
-from flows.cli.training import question
-from flows.cli.training_options import (
+from flows.cli.training import (
     Adjacency,
     BatchSize,
     Delta,
@@ -30,8 +30,8 @@ from flows.cli.training_options import (
     Redraw,
     Sampling,
     Steps,
+    question,
 )
-from flows.cli.waiting import waiting
 from flows.printing import note
 from flows.spec.words import number
 from privcore import DomainError

@@ -1,20 +1,106 @@
-"""Options shared by commands, the status line of a computation, and the exit of a command."""
+"""Options shared by commands, words that a shell completes, the status line of a computation, and exits.
 
-from collections.abc import Iterable
+Names come from the table of stored names, since importing the classes would be too slow for completion.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli import completion
-from flows.printing import note, printable
+from flows.printing import note, printable, say
 from flows.spec.words import method_from
-from privcore import ExitCode, Method
+from flows.terminal.lines import BottomLines
+from flows.terminal.window import Piece, moves_cursor
+from privcore import ExitCode, Method, stored_names
 
 if TYPE_CHECKING:
     from flows.answers.ask import Asked
     from flows.answers.sourced import Sourced
     from storage import Store
+
+Completer = Callable[[str], list[str]]
+
+_SWEEPS = Path(__file__).parents[1] / "sweeps"
+
+
+def problems(incomplete: str) -> list[str]:
+    """Return the names of problems with this beginning."""
+    return _beginning(incomplete, stored_names.PROBLEMS)
+
+
+def methods(incomplete: str) -> list[str]:
+    """Return the names of methods with this beginning."""
+    return _beginning(incomplete, stored_names.METHODS)
+
+
+def problems_and_methods(incomplete: str) -> list[str]:
+    """Return the names of problems and methods with this beginning."""
+    return _beginning(incomplete, (*stored_names.PROBLEMS, *stored_names.METHODS))
+
+
+def sweeps(incomplete: str) -> list[str]:
+    """Return the names of embedded sweeps with this beginning; the shell completes files."""
+    return _beginning(incomplete, (path.stem for path in _SWEEPS.glob("*.toml")))
+
+
+def problems_and_sweeps(incomplete: str) -> list[str]:
+    """Return the names of problems and embedded sweeps with this beginning."""
+    return sorted(problems(incomplete) + sweeps(incomplete))
+
+
+def words(*choices: str) -> Completer:
+    """Return the completer for an option that takes one of these words."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in choices if word.startswith(incomplete)]
+
+    return complete
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+PATIENCE = 0.3
+"""Seconds of waiting before the activity is shown."""
+
+COMPILING = "privsweep: compiling for this processor (some seconds, once after an installation)"
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """Show an activity on standard error while the block runs; yield a function that names another one.
+
+    Args:
+        what: The activity, such as `computing allocation-epsilon`.
+    """
+    now = [what]
+    if not moves_cursor(sys.stderr):
+        yield now.append
+        return
+    announce_compilation()
+    began = time.monotonic()
+
+    def lines(_width: int) -> list[list[Piece]]:
+        return [[(f"{now[-1]} ... ", ""), (f"{time.monotonic() - began:.0f} s", "dim")]]
+
+    with BottomLines(lines, after=PATIENCE):
+        yield now.append
+
+
+@cache
+def announce_compilation() -> None:
+    """Say it before the first compilation of this process, and only then."""
+    from privcore.numerics.compiled import announce
+
+    announce(lambda: say(COMPILING, file=sys.stderr))
+
 
 DEFAULT_STORE = Path("store")
 
@@ -115,7 +201,7 @@ MethodNames = Annotated[
         "--method",
         metavar="NAME",
         help="Method to use, or 'NAME(option=value,...)'; repeat the option for several methods.",
-        autocompletion=completion.methods,
+        autocompletion=methods,
     ),
 ]
 

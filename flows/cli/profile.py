@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.answers.parse import UNKNOWN
-from flows.cli.options import Json
-from flows.cli.training_options import (
+from flows.cli.options import Json, waiting
+from flows.cli.training import (
     Adjacency,
     BatchSize,
     Epochs,
@@ -23,7 +23,6 @@ from flows.cli.training_options import (
     Sigma,
     Steps,
 )
-from flows.cli.waiting import waiting
 from flows.printing import note
 from flows.spec.words import number
 

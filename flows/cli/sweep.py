@@ -1,4 +1,4 @@
-"""Commands on sweeps: plan, run and schema."""
+"""Commands on sweeps: plan, run, status and schema."""
 
 import shlex
 import sys
@@ -7,27 +7,189 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.completion import problems_and_sweeps
 from flows.cli.options import (
     DEFAULT_STORE,
+    AllowDegraded,
     Engine,
     MethodNames,
     NewStorePath,
     RayAddress,
+    StorePath,
     Workers,
     check_engine,
+    problems_and_sweeps,
+    reading,
     shown,
+    sweeps,
 )
-from flows.cli.schedule import show_schedule
 from flows.printing import WRONG, as_json, exactly, marked, note, say, show
-from flows.runs.plan import TooLargeError, make_plan
+from flows.runs.ledger import Ledger
+from flows.runs.plan import TooLargeError, check_size, make_plan, readable
+from flows.runs.status import coverage, recorded, recorded_sweeps, runs
+from flows.spec.grid import count
+from flows.spec.sweep import load
 from flows.spec.typed import named_or_typed
 from flows.terminal.window import width_of
 from privcore import ExitCode
 
 if TYPE_CHECKING:
+    from flows.runs.forecast import Cluster, Schedule
     from flows.runs.plan import Plan
     from flows.runs.run import RunReport
+    from flows.spec.sweep import Sweep
+    from storage.heartbeats import Heartbeat
+
+
+def show_schedule(
+    sweep: "Sweep", store: Path, words: str, *, max_points: float, retry: bool, json: bool
+) -> None:
+    """Simulate a sweep on the cluster that the words describe, and print its schedule."""
+    from flows.runs.forecast import read_cluster, simulate
+    from flows.runs.plan import work_of
+    from storage import open_store
+
+    cluster = read_cluster(words)
+    with open_store(store, missing_ok=True) as opened:
+        work = work_of(sweep, opened, cluster.workers, max_points=max_points, retry=retry)
+    schedule = simulate(work, cluster)
+    if json:
+        work = schedule.work
+        content = {
+            "sweep": sweep.name,
+            "nodes": cluster.nodes,
+            "cores": cluster.cores,
+            "points": work.points,
+            "sampled": work.sampled,
+            "measured_share": work.measured_share,
+            "batches": len(work.seconds),
+            "core_seconds": float(work.seconds.sum()),
+            "planning_seconds": work.planning,
+            "driver_bytes": work.driver_bytes,
+            "makespan_seconds": schedule.makespan,
+            "busy": schedule.busy,
+            "tail_seconds": schedule.tail,
+            "longest_batch_seconds": schedule.longest,
+            "commits_per_second": schedule.commits_per_second[0],
+            "commits_per_second_at_most": schedule.commits_per_second[1],
+            "store_bytes": schedule.store_bytes,
+        }
+        say(as_json(content, indent=1))
+    else:
+        _print(sweep.name, cluster, schedule)
+
+
+def _print(name: str, cluster: "Cluster", schedule: "Schedule") -> None:
+    from flows.runs.forecast import END_OF_PART
+    from flows.runs.plan import PLANNING
+    from flows.runs.progress import duration, size
+
+    work = schedule.work
+    how = f"costs from {work.sampled:,} sampled points" if work.sampled else "costs from its plan"
+    nodes = f"{cluster.nodes} nodes of {cluster.cores} cores"
+    say(f"{name}: {readable(work.points)} new points, {how}; {nodes}")
+    whole, planning = duration(schedule.makespan), duration(work.planning)
+    say(f"time     about {whole}, including {planning} of planning on one core")
+    seconds, batches = duration(float(work.seconds.sum())), readable(len(work.seconds))
+    busy = f"{schedule.busy:.0%} of the time"
+    say(f"work     {seconds} of one core in {batches} batches; workers are busy {busy}")
+    tail, longest = duration(schedule.tail), duration(schedule.longest)
+    say(
+        f"end      the first worker runs out of work {tail} before the end; the longest batch takes {longest}"
+    )
+    mean, most = schedule.commits_per_second
+    say(f"store    {size(schedule.store_bytes)}, {mean:.3g} parts a second, at most {most:.3g}")
+    say(f"driver   {size(work.driver_bytes)} of memory")
+    share = f"{work.measured_share:.0%} of the work"
+    say(f"costs    measured for {share}, from rows of the store; the rest is estimated, on the safe side")
+    if work.sampled:
+        each = f"{PLANNING * 1e6:g} microseconds of the driver a point and {END_OF_PART * 1e6:g} a part"
+        say(f"assumed  all points are new; {each}, as measured with a million points (docs/benchmarks.md)")
+
+
+COUNTED = 10_000_000
+"""Points of a sweep up to which stored points are counted, in ten seconds; for more, its manifest is read."""
+COUNTED_AGAIN = 100_000_000
+"""Points up to which they are counted if a run began and no manifest has counts, as after `table remove`."""
+
+
+def status(
+    sweep: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SWEEP", help="Sweep to show; default: all sweeps of the store.", autocompletion=sweeps
+        ),
+    ] = None,
+    store: StorePath = DEFAULT_STORE,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    allow_degraded: AllowDegraded = False,
+) -> None:
+    """Show how many points of each sweep are stored, how many failed, and whether it is running."""
+    named = [load(sweep)] if sweep else None
+    lines: list[dict[str, Any]] = []
+    with reading(store, allow_degraded=allow_degraded, missing_ok=named is not None) as opened:
+        for asked in named or recorded_sweeps(opened):
+            going = runs(asked, opened)
+            # After the runs, so that a run that has just ended counts.
+            now = recorded(asked, opened) if count(asked.grids) > COUNTED else None
+            if now is None:
+                check_size(asked, COUNTED_AGAIN if going.begun else COUNTED)
+                ledger = Ledger(asked.grids)
+                ledger.read(opened)
+                now = coverage(asked, ledger)
+            lines.append(
+                {
+                    "sweep": now.sweep,
+                    "points": now.total,
+                    "stored": now.stored,
+                    "failed": now.failed,
+                    "missing": now.missing,
+                    "state": going.state(now),
+                    "statuses": dict(now.statuses),
+                    "runs": [_run_content(run, alive=True) for run in going.alive]
+                    + [_run_content(run, alive=False) for run in going.dead],
+                }
+            )
+    if json:
+        say(as_json(lines[0] if sweep else lines, indent=1))
+    elif lines:
+        names = ["sweep", "points", "stored", "failed", "missing", "state"]
+        show(names, [[str(line[name]) for name in names] for line in lines])
+        for line in lines:
+            for run in line["runs"]:
+                say(_told(line["sweep"], run))
+    else:
+        say(f"No sweep has been run on {opened.name} yet.")
+
+
+def _run_content(run: "Heartbeat", *, alive: bool) -> dict[str, Any]:
+    return {
+        "state": "running" if alive else "killed",
+        "host": run.shown_host,
+        "process": run.process,
+        "started_at": run.started_at.isoformat(timespec="seconds"),
+        "heartbeat_at": run.beaten_at.isoformat(timespec="seconds"),
+        "new": run.new,
+        "done": run.done,
+        "failed": run.failed,
+        "points_per_second": run.points_per_second,
+        "seconds_left": run.seconds_left if alive else None,
+    }
+
+
+def _told(sweep: str, run: dict[str, Any]) -> str:
+    """Return one line about a run."""
+    from flows.runs.progress import time_left
+
+    where = f"{run['host']}, process {run['process']}"
+    if run["state"] == "killed":
+        return (
+            f"{sweep}: killed on {where}, at {run['done']} of {run['new']} points; the same command resumes"
+        )
+    failed = f", {run['failed']} failed" if run["failed"] else ""
+    pace = f", {run['points_per_second']:.3g} points/s" if run["points_per_second"] else ""
+    left = f", {time_left(run['seconds_left'])}" if run["seconds_left"] is not None else ""
+    return f"{sweep}: running on {where}, {run['done']} of {run['new']} points{failed}{pace}{left}"
+
 
 SweepName = Annotated[
     str,
@@ -215,8 +377,8 @@ def _report_content(report: "RunReport") -> dict[str, Any]:
 
 
 def _show_report(report: "RunReport", store: Path) -> None:
+    from flows.runs.method_runs import failures
     from flows.runs.progress import duration
-    from flows.runs.tally import failures
 
     now = report.now
     what = (

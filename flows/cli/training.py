@@ -1,11 +1,15 @@
-"""Commands about one training run: epsilon and steps."""
+"""Commands about one training run, with their options: epsilon, steps and compare."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.answers.parse import UNKNOWN, large_delta, training_question
+from flows.answers.ask import UncoveredError
+from flows.answers.parse import LOADERS, UNKNOWN, large_delta, training_question
 from flows.answers.training_run import epsilons, print_roundings
+from flows.cli import options
 from flows.cli.options import (
     DEFAULT_STORE,
     AllowDegraded,
@@ -15,31 +19,109 @@ from flows.cli.options import (
     MethodNames,
     StorePath,
     finish,
+    finish_all,
     named_methods,
     reading,
+    waiting,
 )
-from flows.cli.training_options import (
-    Adjacency,
-    BatchSize,
-    Delta,
-    Epochs,
-    Examples,
-    LargestBatch,
-    Participations,
-    Probability,
-    Redraw,
-    RunFile,
-    Sampling,
-    Sigma,
-    StatementFormat,
-    Steps,
-    StoredOnly,
-)
-from flows.cli.waiting import waiting
 from flows.printing import note, say
 from flows.spec.words import number
 from privcore import DomainError, Problem, find_problem, methods_for
+from privcore.params import DELTA_MEANING
 from privcore.training import TrainingRun
+
+if TYPE_CHECKING:
+    from flows.answers.compare import SchemeRow
+    from storage import Store
+
+Sigma = Annotated[
+    str | None,
+    typer.Option(
+        "--sigma",
+        "--noise-multiplier",
+        metavar="NUMBER",
+        help="Standard deviation of the noise of a step divided by the clipping norm, also for replace-one.",
+    ),
+]
+Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of steps in one epoch.")]
+Delta = Annotated[str | None, typer.Option(metavar="NUMBER", help=f"{DELTA_MEANING}; in (0, 1).")]
+Participations = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="Number of steps of an epoch that use an example; default: 1."),
+]
+Epochs = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of epochs; default: 1.")]
+Adjacency = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="Neighbouring relation: add-remove, zero-out or replace-one, or a direction: add or remove. "
+        "Batches of random size have add-remove by default; for a fixed size it is required, or zero-out in "
+        "comparisons.",
+        autocompletion=options.words("add-remove", "zero-out", "replace-one", "add", "remove"),
+    ),
+]
+Sampling = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="Loader of the training code: shuffling, poisson, with-replacement, fixed-size, balls-in-bins, "
+        "allocation, truncated-poisson, none, or unknown for all of them.",
+        autocompletion=options.words(*LOADERS, UNKNOWN),
+    ),
+]
+Probability = Annotated[
+    str | None,
+    typer.Option(
+        "--sampling-probability",
+        metavar="NUMBER",
+        help="Probability that a step uses an example.",
+    ),
+]
+Redraw = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="Steps of an example over several epochs: drawn once, or in each-epoch.",
+        autocompletion=options.words("once", "each-epoch"),
+    ),
+]
+LargestBatch = Annotated[
+    str | None,
+    typer.Option(
+        "--largest-batch", metavar="NUMBER", help="Size to which truncated-poisson cuts larger batches."
+    ),
+]
+RunFile = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="FILE",
+        help="TOML file of a run of several phases, or its phases in one line of text.",
+    ),
+]
+Examples = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="Size of the training set; a delta too large for it prints a note."),
+]
+BatchSize = Annotated[
+    str | None,
+    typer.Option(
+        "--batch-size", metavar="NUMBER", help="Average batch size; with --examples, replaces --steps."
+    ),
+]
+
+StoredOnly = Annotated[
+    bool, typer.Option("--stored-only", help="Never compute; exit with 3 if the store has no answer.")
+]
+StatementFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--statement",
+        metavar="FORMAT",
+        help="Print a statement for a paper or a model card instead: text or markdown.",
+        autocompletion=options.words("text", "markdown"),
+    ),
+]
 
 
 def epsilon(  # noqa: PLR0913  the options of a command are its arguments
@@ -78,7 +160,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers.sourced import computed
     from flows.answers.statement import checked_format
     from flows.answers.statement import statement as statement_about
-    from flows.cli.uncovered import uncovered
+    from flows.cli.lookup import uncovered
 
     statement = None if statement is None else checked_format(statement)
     given = {
@@ -94,7 +176,6 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     }
     if sampling == UNKNOWN and run is None:
         from flows.answers.any_sampler import any_sampler, candidates, print_any
-        from flows.cli.compare import answered_rows
 
         if method or statement:
             raise DomainError(f"Expected no --method and no --statement with --sampling {UNKNOWN}.")
@@ -181,3 +262,72 @@ def _phases(run: str, options: dict[str, str | None]) -> tuple[type[Problem], di
     if None not in reasons:
         raise DomainError(" ".join(dict.fromkeys(filter(None, reasons))))
     return kind, fields
+
+
+def compare(  # noqa: PLR0913  the options of a command are its arguments
+    *,
+    sigma: Sigma = None,
+    steps: Steps = None,
+    delta: Delta = None,
+    participations: Participations = None,
+    epochs: Epochs = None,
+    adjacency: Adjacency = None,
+    examples: Examples = None,
+    batch_size: BatchSize = None,
+    store: StorePath = DEFAULT_STORE,
+    stored_only: StoredOnly = False,
+    limit_seconds: LimitSeconds = 300.0,
+    explain: Explain = False,
+    json: Json = False,
+    allow_degraded: AllowDegraded = False,
+) -> None:
+    """Bound epsilon of one training run for every sampling that its options describe.
+
+    Each row comes from the store if the store has exactly the computed bracket; otherwise it is computed now.
+    """
+    from flows.answers.compare import print_rows, problems
+    from flows.answers.explain import explained
+
+    given = {
+        "sigma": sigma,
+        "steps": steps,
+        "delta": delta,
+        "participations": participations,
+        "epochs": epochs,
+        "adjacency": adjacency,
+    }
+    asked, notes = problems(given, examples=examples, batch_size=batch_size)
+    with reading(store, allow_degraded=allow_degraded) as opened:
+        found = answered_rows(asked, opened, stored_only=stored_only, limit_seconds=limit_seconds)
+        if stored_only and all(row.bracket is None for row in found):
+            raise UncoveredError(f"The store {opened.name} has no bound for any of the four rows.")
+        print_rows(found, json, (lambda answer: explained(answer, opened)) if explain else None, notes)
+    finish_all(row.status for row in found if row.status not in {"not_applicable", "missing"})
+
+
+def answered_rows(
+    asked: Mapping[str, Problem], store: "Store", *, stored_only: bool, limit_seconds: float
+) -> "list[SchemeRow]":
+    """Return the rows about the problems of one run, stored or computed.
+
+    Args:
+        asked: The problems, by sampling.
+        store: Opened with `missing_ok`.
+        stored_only: Whether any stored bound is the answer, and nothing is computed.
+        limit_seconds: As in `ask`.
+    """
+    from flows.answers.compare import nearest_rate, rows
+    from flows.answers.held import answered, stored_bounds
+    from flows.answers.sourced import Sourced, computed
+
+    def questions(problem: Problem) -> list[Problem]:
+        """Return a problem, and for Poisson sampling also the same with the rate rounded to the nearest."""
+        return [problem, *nearest_rate(asked)] if problem is asked["poisson"] else [problem]
+
+    def answering(problem: Problem) -> Sourced | None:
+        if stored_only:
+            return stored_bounds(store, questions(problem))
+        with waiting(f"computing {problem.name}"):
+            return answered(store, problem, computing=partial(computed, limit_seconds=limit_seconds))
+
+    return list(rows(asked, answering))

@@ -17,9 +17,8 @@ from prefect import artifacts
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.deployments.summary import Computed
-from flows.runs.pace import Pace
 from flows.runs.plan import Plan
-from flows.runs.progress import time_left
+from flows.runs.progress import Pace, time_left
 from flows.spec.sweep import Sweep
 from privcore.errors import DomainError, PrivsweepError
 from storage import open_store

@@ -17,9 +17,8 @@ from flows.answers.ask import ask
 from privcore import Answer, LimitError, Point, PrivsweepError, Problem, Status
 from tasks import own_process
 from tasks.batch import Batch
-from tasks.guard import Guard, resident_bytes
-from tasks.limits import Limits, estimate
-from tasks.parent_death import die_with
+from tasks.guard import Guard, Limits, estimate, resident_bytes
+from tasks.own_process import die_with
 
 SECONDS = 20.0
 """Seconds of one question, from its start to its answer."""

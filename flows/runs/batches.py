@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flows.runs.ledger import Ledger
-from flows.runs.pricing import Prices
-from flows.runs.section import Section
+from flows.runs.section import Prices, Section
 from flows.spec.box import chunks
 from flows.spec.levels import Column, Numbers
 from privcore.method import Method
 from privcore.problem import Problem
-from tasks.batch import Batch, Span, aim, cut
-from tasks.columns import Columns
-from tasks.limits import Limits
+from tasks.batch import Batch, Columns, Span, aim, cut
+from tasks.guard import Limits
 
 
 class Group:

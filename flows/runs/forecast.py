@@ -9,8 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from flows.runs.plan import PART_BYTES, ROW_BYTES
-from flows.runs.workload import Work
+from flows.runs.plan import PART_BYTES, ROW_BYTES, Work
 from privcore.errors import PrivsweepError
 
 START = 4.0  # seconds until the first batch begins: Ray, and a worker with its child

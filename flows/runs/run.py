@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.runs import orchestration
-from flows.runs.heartbeat import beating
 from flows.runs.plan import MAX_POINTS, Plan, TooLargeError, make_plan
+from flows.runs.progress import beating
 from flows.runs.signals import sigterm_interrupts
 from flows.runs.status import Coverage, Reported, after, coverage, is_broken, record
 from flows.spec.sweep import Sweep

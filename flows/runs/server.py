@@ -19,16 +19,16 @@ from typing import TextIO
 from privcore.errors import ExitCode, PrivsweepError
 from storage.private_folder import without_links
 from tasks import own_process
-from tasks.ports import free_port
-from tasks.priority import catch_up
+from tasks.own_process import catch_up
+from tasks.ray_node import free_port
 
 START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
 HEALTH_SECONDS = 5.0
 _TRIES = 3
 """Between choosing a free port and listening on it, another process may take it: the server then ends."""
 _COMMAND = (
-    "from tasks.parent_death import die_with; die_with({parent}); "
-    "from tasks.priority import give_way; give_way(); import uvicorn; uvicorn.main()"
+    "from tasks.own_process import die_with; die_with({parent}); "
+    "from tasks.own_process import give_way; give_way(); import uvicorn; uvicorn.main()"
 )
 """With less priority than the workers: its start takes several seconds of a core, and it only watches."""
 _SETTINGS = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from tasks.parent_death import wait_for_end
+from tasks.own_process import wait_for_end
 
 
 @contextmanager

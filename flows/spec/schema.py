@@ -17,7 +17,7 @@ from privcore.parameter import Parameter, Value
 from privcore.problem import Problem
 from privcore.registry import METHODS, PROBLEMS, answering
 from privcore.training import sampler_of
-from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
+from tasks.guard import POINT_BYTES, POINT_SECONDS, Limits
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 TEXTS = {

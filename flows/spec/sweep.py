@@ -16,7 +16,7 @@ from flows.spec.read_grid import checked, read_grid
 from flows.spec.toml import Reader, SweepError, shown
 from privcore.errors import unknown
 from privcore.parameter import Text
-from tasks.limits import POINT_BYTES, POINT_SECONDS, Limits
+from tasks.guard import POINT_BYTES, POINT_SECONDS, Limits
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 NAME_DOMAIN = "1 to 64 lower-case letters, digits, - and _, the first a letter or digit"

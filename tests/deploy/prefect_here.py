@@ -12,14 +12,14 @@ from typing import Any
 import httpx
 import psutil
 
-from tasks.ports import free_port
+from tasks.ray_node import free_port
 from tests.busy import stretched
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "flows" / "support"
 PATIENCE = 240.0  # seconds for anything, on a busy machine
 FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
-_DIES_WITH_US = "from tasks.parent_death import die_with; die_with({parent}); "
+_DIES_WITH_US = "from tasks.own_process import die_with; die_with({parent}); "
 _SERVER = "import uvicorn; uvicorn.main()"
 _PREFECT = "import runpy; runpy.run_module('prefect', run_name='__main__')"
 

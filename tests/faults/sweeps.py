@@ -19,8 +19,7 @@ from storage import open_store
 from storage.located import located
 from storage.origin import provenance
 from tasks.batch import Batch
-from tasks.guard import Measured
-from tasks.limits import Limits
+from tasks.guard import Limits, Measured
 from tasks.work import Job, run_batch
 from tests.faults import disk
 

@@ -14,7 +14,7 @@ from storage import open_store
 from storage.layout import DAY
 from storage.located import located
 from storage.parts import parts
-from tasks.limits import Limits
+from tasks.guard import Limits
 from tasks.work import Job, names_of_parts, published
 from tests.faults.children import value_of
 from tests.faults.sweeps import MANY, POINTS, batches_of, content, ids, sweep, work
@@ -29,7 +29,7 @@ WALL_CLOCKS = {
     # Modules that read the wall clock, and the purpose. Deadlines and durations use monotonic clocks.
     "flows/deployments/flow.py": {"datetime.now"},  # name of a run in Prefect; displayed
     "flows/deployments/shown.py": {"datetime.now"},  # time of a progress report; displayed
-    "flows/runs/heartbeat.py": {"datetime.now"},  # time of the last heartbeat of a run; displayed
+    "flows/runs/progress.py": {"datetime.now"},  # time of the last heartbeat of a run; displayed
     "flows/answers/explain.py": {"datetime.now"},  # date of an answer that was just computed; displayed
     "flows/answers/held.py": {"datetime.now"},  # the same, if the answer is kept
     "flows/runs/orchestration.py": {"datetime.now"},  # name of a run in Prefect; displayed

@@ -9,7 +9,7 @@ import pytest
 from storage import open_store
 from storage.located import located
 from storage.parts import parts
-from tasks.limits import Limits
+from tasks.guard import Limits
 from tasks.work import Job, names_of_parts, published
 from tests.faults.children import Child, run, value_of
 from tests.faults.sweeps import (

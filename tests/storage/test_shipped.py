@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from flows.runs.reproduction import Recomputed, compare
+from flows.runs.recompute import Recomputed, compare
 from privcore import Answer, Point, find, find_problem
 from privcore.labels.problems import LabelAdvantage
 from privcore.labels.reach import changes_nothing

@@ -11,7 +11,7 @@ from storage.located import located
 from tasks import engine
 from tasks.address import Address, checked, named_cluster, why_unreachable
 from tasks.errors import EngineError
-from tasks.limits import Limits
+from tasks.guard import Limits
 from tasks.work import Job
 
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privcore import find, find_problem
-from tasks.batch import MOST_POINTS, Batch, Cut, Span, aim, cut
-from tasks.columns import Columns
+from tasks.batch import MOST_POINTS, Batch, Columns, Cut, Span, aim, cut
 
 DELTA = find_problem("unamplified-delta")
 

@@ -17,8 +17,7 @@ from privcore import Method, Problem, Status, evaluate, find, find_problem
 from storage import open_store
 from storage.located import located
 from tasks.batch import Batch
-from tasks.guard import ChildError, Guard
-from tasks.limits import Limits
+from tasks.guard import ChildError, Guard, Limits
 from tasks.work import Job, run_batch
 
 PROBLEM = find_problem("unamplified-epsilon")

@@ -3,7 +3,7 @@
 from itertools import islice
 
 from privcore import find, find_problem
-from tasks.limits import estimate
+from tasks.guard import estimate
 from tasks.precompile import EACH, SECONDS, typical_points
 
 

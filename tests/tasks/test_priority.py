@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.priority import NICENESS, OF_SESSION, catch_up
+from tasks.own_process import NICENESS, OF_SESSION, catch_up
 
 WATCHER = """
 import os, sys
-from tasks.priority import give_way
+from tasks.own_process import give_way
 give_way()
 print(os.nice(0), flush=True)
 sys.stdin.read()

@@ -10,9 +10,20 @@ from storage import open_store
 from storage.located import located
 from tasks.batch import Batch
 from tasks.errors import StoppedError
-from tasks.limits import Limits
-from tasks.memory import FIRST_PAUSE, LONGEST_PAUSE, PATIENCE, PROCESSES, STEP, Restraint, request
-from tasks.waiting import ALONE, DEATHS, Attempt, Waiting
+from tasks.guard import Limits
+from tasks.waiting import (
+    ALONE,
+    DEATHS,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    PATIENCE,
+    PROCESSES,
+    STEP,
+    Attempt,
+    Restraint,
+    Waiting,
+    request,
+)
 from tasks.work import Job
 
 PROBLEM = find_problem("unamplified-epsilon")

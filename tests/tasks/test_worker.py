@@ -21,7 +21,7 @@ from tasks.batch import Batch
 from tasks.cluster_info import ClusterInfo
 from tasks.dispatch import Dispatch
 from tasks.errors import EngineError
-from tasks.limits import Limits
+from tasks.guard import Limits
 from tasks.sources import code
 from tasks.work import Job, delivered, names_of_parts, published
 from tasks.worker import Requirements, run_on_worker, why_other_code

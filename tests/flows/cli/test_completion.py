@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli import completion
+from flows.cli import options
 from privcore import METHODS, PROBLEMS
 from privcore.allocation.params import ADJACENCY
 
@@ -64,15 +64,15 @@ def test_arguments_are_completed_by_what_may_stand_there(words: str, wanted: set
 
 
 def test_the_names_are_those_of_the_registry() -> None:
-    assert completion.problems("") == sorted(problem.name for problem in PROBLEMS)
-    assert completion.methods("") == sorted(method.name for method in METHODS)
-    assert set(completion.words("add-remove", "zero-out", "add", "remove")("")) == set(ADJACENCY.choices)
-    assert completion.problems("no-such") == []
+    assert options.problems("") == sorted(problem.name for problem in PROBLEMS)
+    assert options.methods("") == sorted(method.name for method in METHODS)
+    assert set(options.words("add-remove", "zero-out", "add", "remove")("")) == set(ADJACENCY.choices)
+    assert options.problems("no-such") == []
 
 
 def test_the_sweeps_are_the_embedded_ones(repository: Path) -> None:
     files = (repository / "flows" / "sweeps").glob("*.toml")
-    assert completion.sweeps("") == sorted(file.stem for file in files)
+    assert options.sweeps("") == sorted(file.stem for file in files)
 
 
 def test_completion_imports_nothing_heavy() -> None:

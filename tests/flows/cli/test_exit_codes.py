@@ -50,7 +50,7 @@ def test_the_enum_is_the_only_place_with_the_numbers(repository: Path) -> None:
     }
     assert found == {
         "privcore/errors.py",  # the enum
-        "tasks/parent_death.py",  # a child whose parent has exited: its code is not read
+        "tasks/own_process.py",  # a child whose parent has exited: its code is not read
     }
 
 

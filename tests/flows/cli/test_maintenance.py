@@ -26,8 +26,7 @@ from storage.compaction import compact
 from storage.located import located
 from storage.parts import parts
 from tasks.batch import Batch
-from tasks.guard import Measured
-from tasks.limits import Limits
+from tasks.guard import Limits, Measured
 from tests.flows.small_store import Command
 from tests.storage.contents import kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, put, read_rows, row, rows

@@ -205,7 +205,7 @@ def test_a_point_beyond_the_limits_of_a_sweep_is_left_out_with_a_reason(
 def test_a_long_verification_shows_its_progress(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recompute, "EVERY", 0.0)
+    monkeypatch.setattr(recompute, "LINE_EVERY", 0.0)
     assert run(["verify", "--store", str(stored(tmp_path / "store")), "--recompute", "all"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"{done} of 5 rows recomputed" for done in range(5)]

@@ -181,7 +181,7 @@ def test_status_counts_a_large_sweep_again_whose_imported_points_were_removed(
     assert run(["table", "import", "table.parquet"]) == 0
     assert run(["run", "unamplified-epsilon", "sigma=1,2", "delta=1e-5"]) == 0
     assert run(["compact"]) == 0
-    monkeypatch.setattr("flows.cli.status.COUNTED", 1)
+    monkeypatch.setattr("flows.cli.sweep.COUNTED", 1)
     capsys.readouterr()
     for removed, state in ((False, "complete"), (True, "interrupted")):
         if removed:

@@ -4,10 +4,10 @@ import os
 import subprocess
 import sys
 
-from flows.cli.waiting import COMPILING
+from flows.cli.options import COMPILING
 
 SCRIPT = """
-from flows.cli.waiting import waiting
+from flows.cli.options import waiting
 from privcore.numerics.compiled import compiled
 
 @compiled(cache=False)

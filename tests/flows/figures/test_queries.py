@@ -11,7 +11,7 @@ from flows.spec.sweep import load
 from privcore import evaluate
 from privcore.registry import used_versions, versions
 from storage import open_store
-from tasks.limits import estimate
+from tasks.guard import estimate
 from tests.docs.kept import KEPT, PAGES, written
 from tests.flows.support.claims import Claims
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.runs import pricing
+from flows.runs import section
 from flows.runs.batches import Batches, Group, grouped
 from flows.runs.ledger import Ledger
 from flows.spec.grid import Axis, Grid, expand
 from privcore import Answer, Cost, Direction, Method, Problem, find, find_problem
 from privcore.parameter import Real
 from tasks.batch import LONGEST, MOST_POINTS, SHORTEST
-from tasks.limits import Limits
+from tasks.guard import Limits
 
 EPSILON = find_problem("unamplified-epsilon")
 _SECONDS = Real(name="seconds", symbol="", lower=0, upper=1e9, typical=(1.0,), meaning="Estimated seconds")
@@ -129,11 +129,11 @@ def test_points_beyond_their_limits_cost_nothing_and_are_counted() -> None:
     assert (whole.beyond, whole.seconds, whole.bytes) == (6, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("each", [1, pricing.EACH])
+@pytest.mark.parametrize("each", [1, section.EACH])
 def test_drawn_points_price_a_sweep_nearly_as_all_points_do(
     each: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pricing, "EACH", each)
+    monkeypatch.setattr(section, "EACH", each)
     limits = Limits(point_seconds=0.05)
     whole = sigmas_and_deltas(60, 100, Growing(seconds=1e-3))
     (found,) = groups(whole, limits=limits)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from flows.runs.calibration import calibration
+from flows.runs.plan import calibration
 from privcore import evaluate, find, find_problem
 from privcore.point import Point
 from storage import open_store
 from storage.located import located
 from storage.parts import pack, publish_packed
 from storage.schema import Row, to_table
-from tasks.limits import estimate
+from tasks.guard import estimate
 
 KIND = find_problem("unamplified-epsilon")
 METHOD = find("unamplified.exact")()

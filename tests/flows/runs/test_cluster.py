@@ -107,7 +107,7 @@ import sys
 from storage.located import located
 from tasks import engine
 from tasks.errors import EngineError
-from tasks.limits import Limits
+from tasks.guard import Limits
 from tasks.work import Job
 try:
     list(engine.run("ray", [], Job(sweep="none", limits=Limits()), located(sys.argv[1])))

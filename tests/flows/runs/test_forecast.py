@@ -23,13 +23,12 @@ from flows.runs.forecast import (
     read_cluster,
     simulate,
 )
-from flows.runs.plan import make_plan
-from flows.runs.workload import PER_BATCH, PER_POINT, Work, work_of
+from flows.runs.plan import PER_BATCH, PER_POINT, Work, make_plan, work_of
 from flows.spec.sweep import Sweep, parse
 from storage import open_store
 from storage.located import located
 from tasks import engine
-from tasks.limits import Limits
+from tasks.guard import Limits
 from tasks.work import Job
 from tests.busy import idle
 from tests.ray_cluster import RayCluster

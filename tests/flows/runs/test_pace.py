@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flows.runs import pace as of_pace
-from flows.runs.pace import Pace
-from flows.runs.workload import PER_BATCH
+from flows.runs import progress as of_pace
+from flows.runs.plan import PER_BATCH
+from flows.runs.progress import Pace
 from privcore.answer import Status
 from tasks.work import Done
 

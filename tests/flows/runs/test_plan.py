@@ -16,7 +16,7 @@ from privcore.answer import Status
 from storage import open_store
 from storage.located import located
 from tasks import engine
-from tasks.limits import Limits
+from tasks.guard import Limits
 from tasks.work import Job
 
 GRID = """

@@ -8,15 +8,14 @@ import pytest
 
 from flows.runs.ledger import Ledger
 from flows.runs.plan import make_plan
-from flows.runs.status import Reported, after, coverage
-from flows.runs.unanswered import check_share, too_many_failed
+from flows.runs.status import Reported, after, check_share, coverage, too_many_failed
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
 from privcore import Answer, Status
 from privcore.errors import DomainError
 from storage import open_store
 from tasks import engine
-from tasks.limits import Limits
+from tasks.guard import Limits
 from tasks.work import Job
 from tests.storage.made_up import epsilon, put, row
 

@@ -11,7 +11,7 @@ from flows.spec.grid import count, expand
 from flows.spec.sweep import embedded, from_spec, load, parse
 from flows.spec.toml import SweepError
 from privcore import find
-from tasks.limits import Limits
+from tasks.guard import Limits
 
 GOOD = """\
 name = "good"

@@ -1,5 +1,7 @@
-"""Commands on lookup tables: publish the answers of a store as one file, import a file, compare two files."""
+"""Commands that publish the answers of a store: lookup tables, and the lookup page as files or served."""
 
+import shlex
+import sys
 from collections import Counter
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -7,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, Json, NewStorePath, StorePath
+from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, NewStorePath, StorePath, reading_or_shipped
 from flows.printing import as_json, note, say
 from flows.printing import show as show_table
+from flows.terminal.window import fresh_line
 from privcore import DomainError, ExitCode
+from privcore.extras import require
 from storage.errors import StoreError
 from storage.marks import origin_text
 
@@ -159,3 +163,53 @@ def _print(content: dict[str, Any], json: bool, table: "LookupTable | None" = No
         note(f"{rows} had been {origin}; an import of this table marks them with its own version.")
         content |= {"imported": imported} if json else {}
     say(as_json(content) if json else "\n".join(f"{key:<8} {value}" for key, value in content.items()))
+
+
+def build(
+    store: StorePath = DEFAULT_STORE,
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder to write; an older page in it is replaced.")
+    ] = Path("page"),
+    json: Json = False,
+    allow_degraded: AllowDegraded = False,
+) -> None:
+    """Write a static folder that answers from the store in a browser, without a backend."""
+    from flows.page.build import build as build_page
+    from flows.runs.progress import size
+
+    with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
+        built = build_page(opened, out)
+    if built.conflicts:
+        several = _counted(built.conflicts, "problem")
+        note(f"The store contradicts itself about {several}; see the view conflicts and `privsweep verify`.")
+    if json:
+        content = {"out": str(built.out), "version": built.version, "rows": built.rows}
+        say(as_json(content | {"problems": built.problems, "bytes": built.bytes}, indent=1))
+        return
+    held = f"{_counted(built.rows, 'row')} of {_counted(len(built.problems), 'problem')}"
+    say(f"{built.out}: {held}, {size(built.bytes)}, table {built.version}")
+    say(f"to view it: python3 -m http.server --directory {shlex.quote(str(built.out))} --bind 127.0.0.1")
+
+
+def serve(
+    store: StorePath = DEFAULT_STORE,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 chooses a free port.")
+    ] = 8730,
+    json: Json = False,
+    allow_degraded: AllowDegraded = False,
+) -> None:
+    """Serve the lookup page on this machine only, and also compute new answers. Ctrl-C stops it."""
+    require("uvicorn", "`privsweep serve`")
+    from flows.page.serve import serve as serve_page
+
+    def ready(address: str) -> None:
+        say(as_json({"address": address}) if json else f"{address}  (Ctrl-C ends it)", flush=True)
+
+    with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
+        serve_page(opened, port, ready)
+    fresh_line(sys.stderr)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
