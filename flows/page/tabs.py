@@ -46,6 +46,7 @@ TABS = (
             "sampled-allocation",
             "laplace-allocation",
             "response-allocation",
+            "renyi-allocation",
             "capped-response",
         ),
     ),

@@ -7,13 +7,17 @@ from typing import Annotated, get_args
 
 from privcore import params
 from privcore.allocation import params as allocation_params
-from privcore.allocation.problems import Allocation
+from privcore.allocation.comparisons import Poisson, PoissonDelta, PoissonEpsilon
+from privcore.allocation.poisson_certified import PoissonCertified
+from privcore.allocation.problems import Allocation, AllocationDelta, AllocationEpsilon
 from privcore.allocation.truncation import SHARES, block, bounded, cost_of
 from privcore.answer import Answer
+from privcore.likelihood_ratio.questions import SMALLEST_DELTA
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from privcore.numerics.rounding import TRUNCATED_RATE
 from privcore.papers import FELDMAN_SHENFELD
+from privcore.published import published
 
 AUTHORS_SHARE = 0.995
 AUTHORS_PART = 0.99 / 0.995
@@ -107,3 +111,66 @@ def analytic_rate(local_epsilon: float, steps: int, delta: float, range_bound: s
 def _local_epsilon(sigma: float, delta: float) -> float:
     """Return an upper bound of the epsilon of one step; infinity for delta <= 1e-300."""
     return gaussian_epsilon_bounds(sigma, delta)[1] if delta > 1e-300 else math.inf
+
+
+def correction(problem: Allocation) -> float:
+    r"""Return the least delta' of Corollary 4.5 for the noise: $\sigma > 8 \max\{\sqrt L, \sqrt{k/t} L\}$.
+
+    Here $L = \ln(t / \delta')$, and the bound adds $2 \delta'$ to Poisson sampling with probability 2k/t.
+
+    Example:
+        >>> round(math.log(correction(AllocationDelta(sigma=40.0, steps=1000, epsilon=1.0)) / 1000.0), 6)
+        -25.0
+    """
+    part = problem.sigma / 8.0
+    most = min(part * part, part * math.sqrt(problem.steps / problem.participations))
+    return max(SMALLEST_DELTA, problem.steps * math.exp(-most * (1.0 - TRUNCATED_RATE)))
+
+
+def _uncovered(problem: Allocation) -> str | None:
+    """Return the reason why Corollary 4.5 says nothing, or None."""
+    if problem.epochs > 1:
+        return "Expected one epoch."
+    if 2 * problem.participations > problem.steps:
+        return "Expected at most half of the steps as participations."
+    if 2.0 * correction(problem) >= (problem.delta if isinstance(problem, AllocationEpsilon) else 1.0):
+        return "Expected sigma above 8 max(sqrt(L), sqrt(k/t) L), with L = ln(2 t / delta)."
+    return None
+
+
+def _sampled_twice(problem: Allocation) -> tuple[Poisson, float]:
+    """Return the question about Poisson sampling in the corollary, and the added delta."""
+    added = 2.0 * correction(problem) * (1.0 + TRUNCATED_RATE)
+    fields: dict[str, float | str] = {
+        "sigma": problem.sigma,
+        "steps": problem.steps,
+        "sampling_probability": math.nextafter(2.0 * problem.participations / problem.steps, 1.0),
+        "adjacency": problem.adjacency,
+    }
+    if isinstance(problem, AllocationDelta):
+        return PoissonDelta.from_fields(fields | {"epsilon": problem.epsilon}), added
+    left = (problem.delta - added) * (1.0 - TRUNCATED_RATE)
+    return PoissonEpsilon.from_fields(fields | {"delta": left}), added
+
+
+def _corollary(problem: Allocation) -> Answer:
+    """Return the bound of the corollary."""
+    sampled, added = _sampled_twice(problem)
+    upper = PoissonCertified().answer(sampled, 0).upper
+    if isinstance(problem, AllocationDelta):
+        upper = min(1.0, (upper + added) * (1.0 + TRUNCATED_RATE))
+    detail = f"Poisson sampling with probability {sampled.sampling_probability:.4g}, added {added:.1e}"
+    return Answer.at_most(upper, detail=detail)
+
+
+AllocationCorollary = published(
+    "allocation.corollary",
+    get_args(Allocation),
+    Direction.UPPER,
+    """Bound allocation by Poisson sampling with twice the expected participations, for large noise.""",
+    _corollary,
+    reference=f"{FELDMAN_SHENFELD}, Corollary 4.5",
+    unless=_uncovered,
+    cost=lambda problem: PoissonCertified().cost(_sampled_twice(problem)[0]),
+    shares=("sigma", "steps"),
+)

@@ -7,8 +7,14 @@ from typing import Annotated, get_args
 import numpy as np
 
 from privcore.allocation import params as allocation_params
-from privcore.allocation.moments import FRACTIONS, allocation_moments
-from privcore.allocation.problems import Allocation, AllocationEpsilon
+from privcore.allocation.moments import FRACTIONS, allocation_moments, averaged_moments
+from privcore.allocation.params import curve_points
+from privcore.allocation.problems import (
+    Allocation,
+    AllocationEpsilon,
+    CurveAllocation,
+    RenyiAllocationEpsilon,
+)
 from privcore.allocation.reduction import Blocks, blocks
 from privcore.answer import Answer
 from privcore.likelihood_ratio.profile import DIRECTIONS
@@ -161,3 +167,50 @@ class AllocationDirect(Method[Allocation]):
             other, detail = self._delta(sigma, parts, -epsilon, "remove" if direction == "add" else "add")
             found = min(found, (reflected_delta(epsilon, other), f"{detail}, from the other direction"))
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationCurve(Method[CurveAllocation]):
+    r"""Bound allocation of any steps by their Renyi divergences: Theorem 4.8 with the divergences as input.
+
+    $(\alpha - 1) R_\alpha$ is convex and 0 at order 1, so between the given orders it is at most its chords.
+    The moments of the mean of t ratios grow with those of one ratio, and those of whole orders up to the
+    largest one give epsilon and delta. The bound is for the direction remove, like the divergences.
+    """
+
+    name = "allocation.curve"
+    problems = get_args(CurveAllocation)
+    direction = Direction.UPPER
+    reference = f"{FELDMAN_SHENFELD}, Theorem 4.8, Lemma 3.2; the chords: convexity"
+    shares = ("renyi_curve", "steps")
+
+    def cost(self, problem: CurveAllocation) -> Cost:
+        n = len(step_moments(problem.renyi_curve))
+        rounds = 1 + 2 * problem.steps.bit_length()
+        return Cost(seconds=4e-3 + 2 * rounds * (n * 6e-5 + n * n * 6e-8), bytes=1e6)
+
+    def answer(self, problem: CurveAllocation, seed: int) -> Answer:
+        one = step_moments(problem.renyi_curve)
+        orders = np.arange(2.0, len(one))
+        total = np.zeros_like(orders)
+        for steps, copies in blocks(problem.steps, problem.participations, problem.epochs):
+            total += float(copies) * averaged_moments(one, steps)[2:] * (1.0 + EXPRESSION)
+        if isinstance(problem, RenyiAllocationEpsilon):
+            upper, order = epsilon_from_moments(orders, total, problem.delta)
+        else:
+            upper, order = delta_from_moments(orders, total, problem.epsilon)
+        return Answer.at_most(upper, detail=f"Renyi order {order:.6g}, direction remove")
+
+
+def step_moments(curve: str) -> Floats:
+    """Return upper bounds of the log-moments of a step for the whole orders 0, 1, ..., from its Renyi curve.
+
+    Example:
+        >>> step_moments("2:1.0,4:2.0").round(9).tolist()  # 0, then 2 - 1 and 3 * 2, and the chord at 3
+        [0.0, 0.0, 1.0, 3.5, 6.0]
+    """
+    orders, divergences = np.array(curve_points(curve)).T
+    whole = np.arange(2.0, math.floor(orders[-1]) + 1.0)
+    moments = np.append(0.0, (orders - 1.0) * divergences)
+    found = np.interp(whole, np.append(1.0, orders), moments) * (1.0 + 2.0 * EXPRESSION)
+    return np.concatenate(([0.0, 0.0], found))

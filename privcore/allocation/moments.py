@@ -91,10 +91,20 @@ def allocation_moments(sigma: float, steps: int, highest: int, side: float = 1.0
         >>> round(float(allocation_moments(sigma=1.0, steps=1000, highest=2)[2]), 12)  # ln(1 + (e - 1) / t)
         0.001716807271
     """
-    one = gaussian_moments(sigma, highest, side)
-    result = _by_recurrence(one, steps, side) if steps >= highest else _by_powering(one, steps, side)
+    result = averaged_moments(gaussian_moments(sigma, highest, side), steps, side)
     result.flags.writeable = False
     return result
+
+
+def averaged_moments(one: Floats, steps: int, side: float = 1.0) -> Floats:
+    """Return the log-moments of the mean of i.i.d. ratios; they grow with those of one ratio.
+
+    Args:
+        one: Log-moments of one ratio, shape (N + 1,), N >= 2.
+        steps: Number of ratios t, >= 1.
+        side: 1.0 for upper bounds, -1.0 for lower bounds.
+    """
+    return _by_recurrence(one, steps, side) if steps >= len(one) - 1 else _by_powering(one, steps, side)
 
 
 def _by_recurrence(one: Floats, steps: int, side: float) -> Floats:

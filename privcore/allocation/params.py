@@ -1,6 +1,50 @@
 """Parameters of random allocation and of its methods."""
 
-from privcore.parameter import Choice, Integer, Real
+import math
+
+from privcore.errors import DomainError
+from privcore.parameter import Choice, Integer, Real, Text
+
+HIGHEST_ORDER = 1024
+
+
+def curve_points(text: str) -> list[tuple[float, float]]:
+    """Return the orders and divergences of a text such as 2:0.5,3:0.8, by rising order.
+
+    Raises:
+        ValueError: The text does not have this form.
+    """
+    pairs = [part.split(":") for part in text.split(",")]
+    return sorted((float(order), float(divergence)) for order, divergence in pairs)
+
+
+def _canonical_curve(text: str) -> str | None:
+    """Return the canonical spelling of a Renyi curve; None if the text does not have its form."""
+    try:
+        points = curve_points(text)
+    except ValueError:
+        return None
+    orders = [order for order, _ in points]
+    if not all(1.0 < order <= HIGHEST_ORDER for order in orders) or len(set(orders)) < len(orders):
+        raise DomainError(f"Expected orders in (1, {HIGHEST_ORDER}], each once, got renyi_curve={text[:60]}.")
+    if orders[-1] < 2.0:
+        raise DomainError(f"Expected a divergence of an order of at least 2, got renyi_curve={text[:60]}.")
+    if not all(0.0 <= divergence < math.inf for _, divergence in points):
+        raise DomainError(f"Expected finite divergences of at least 0, got renyi_curve={text[:60]}.")
+    return ",".join(f"{order!r}:{abs(value)!r}".replace(".0:", ":") for order, value in points)
+
+
+RENYI_CURVE = Text(
+    name="renyi_curve",
+    symbol=r"R_\alpha",
+    grammar="{orders and divergences of a step, such as 2:0.5,3:0.8,4:1.1}",
+    canonical=_canonical_curve,
+    typical=("2:0.1,3:0.15,4:0.2", "2:1.0,4:2.0,8:4.0,16:8.0", "1.5:0.02,2:0.03,32:0.5"),
+    meaning=(
+        "Upper bounds, in nats, of the Renyi divergences of the output of a step with the example from that "
+        "of a step without it; orders above 1, at least one of them 2 or more"
+    ),
+)
 
 LAPLACE_SCALE = Real(
     name="scale",

@@ -94,6 +94,25 @@ class ResponseSteps(AllocationProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CurveSteps(AllocationProblem):
+    """Base of the questions about the worst steps with given Renyi divergences, in the direction remove.
+
+    The divergences are those of the outputs with the example from those without it, and so is the answer.
+    """
+
+    constraints = (FEWER_THAN_STEPS,)
+
+    renyi_curve: Annotated[str, allocation_params.RENYI_CURVE]
+    steps: Annotated[int, params.STEPS]
+    participations: Annotated[int, params.PARTICIPATIONS] = 1
+    epochs: Annotated[int, params.EPOCHS] = 1
+
+    def relation(self) -> str:
+        """Return the direction in which the answer holds."""
+        return "remove"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Allocated(AllocationProblem):
     """Base of the questions about examples that are in k steps of every epoch."""
 
@@ -200,5 +219,23 @@ class ResponseAllocationDelta(Allocated, AtEpsilon, ResponseSteps):
     monotone = proved(**_RESPONSE, **AT_EPSILON)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RenyiAllocationEpsilon(AtDelta, CurveSteps):
+    """Smallest epsilon of random allocation of any steps with given Renyi divergences, direction remove."""
+
+    name = "renyi-allocation-epsilon"
+    monotone = proved(**_ALLOCATION, **AT_DELTA)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenyiAllocationDelta(AtEpsilon, CurveSteps):
+    """Delta of random allocation of any steps with given Renyi divergences, direction remove."""
+
+    name = "renyi-allocation-delta"
+    monotone = proved(**_ALLOCATION, **AT_EPSILON)
+
+
+CurveAllocation = RenyiAllocationEpsilon | RenyiAllocationDelta
+"""Problems about random allocation of steps with given Renyi divergences."""
 Allocation = AllocationEpsilon | AllocationDelta
 """Problems about random allocation with Gaussian noise."""

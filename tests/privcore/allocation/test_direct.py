@@ -3,13 +3,14 @@
 import csv
 import itertools
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-from privcore import Answer, Point, Problem, evaluate, find
+from privcore import Answer, DomainError, Point, Problem, evaluate, find
 from privcore.allocation.direct import fraction_moments, jensen, remove_moments
 from privcore.allocation.moments import (
     FRACTIONS,
@@ -215,3 +216,62 @@ def test_both_directions_are_answered_by_the_worse() -> None:
             answer(problem("allocation-epsilon", **fields, adjacency=d)).upper for d in ("add", "remove")
         ]
         assert answer(problem("allocation-epsilon", **fields)).upper == max(uppers)
+
+
+def curved(**fields: float | str) -> Answer:
+    asked = problem("renyi-allocation-epsilon", **fields)
+    return evaluate(Point(problem=asked, method=find("allocation.curve")()))
+
+
+@pytest.mark.parametrize(("participations", "epochs"), [(1, 1), (3, 2)])
+def test_the_curve_of_gaussian_noise_gives_the_direct_bound(participations: int, epochs: int) -> None:
+    fields = {"steps": 1000, "delta": 1e-8, "participations": participations, "epochs": epochs}
+    curve = ",".join(f"{order}:{order / 2.0!r}" for order in range(2, 65))
+    known = answer(problem("allocation-epsilon", sigma=1.0, **fields, adjacency="remove"), orders=64)
+    assert curved(renyi_curve=curve, **fields).upper == pytest.approx(known.upper, rel=1e-12)
+
+
+def test_the_curve_of_a_step_of_two_ratios_is_that_of_an_enumeration() -> None:
+    """X is 2 with probability 1/3 and 1/2 otherwise; three steps have 8 outcomes, with rational moments."""
+    curve = ",".join(
+        f"{order}:{math.log((2.0**order + 2.0 * 0.5**order) / 3.0) / (order - 1)!r}" for order in range(2, 41)
+    )
+    delta, best = 1e-3, math.inf
+    for order in range(2, 41):
+        moment = sum(
+            (1 / 3) ** twos * (2 / 3) ** (3 - twos) * (sum(out) / 3.0) ** order
+            for out in itertools.product((2.0, 0.5), repeat=3)
+            for twos in (out.count(2.0),)
+        )
+        bound = (math.log(moment) - math.log(delta * order)) / (order - 1) + math.log(1.0 - 1.0 / order)
+        best = min(best, bound)
+    found = curved(renyi_curve=curve, steps=3, delta=delta).upper
+    assert 0.999 * best < found <= best * (1.0 + 1e-9)  # chords between the orders may be a little tighter
+
+
+def test_a_curve_of_laplace_noise_bounds_its_allocation() -> None:
+    def divergence(order: int) -> float:
+        grown = order * math.exp(order - 1.0) + (order - 1.0) * math.exp(-order)
+        return math.log(grown / (2.0 * order - 1.0)) / (order - 1.0)
+
+    def bound(orders: Iterable[int]) -> float:
+        curve = ",".join(f"{order}:{divergence(order)!r}" for order in orders)
+        return curved(renyi_curve=curve, steps=100, delta=1e-6).upper
+
+    whole, sparse = bound(range(2, 65)), bound((2, 8, 64))
+    fields = {"scale": 1.0, "steps": 100, "delta": 1e-6, "adjacency": "remove"}
+    exact = find("allocation.certified")().answer(problem("laplace-allocation-epsilon", **fields), 0)
+    assert exact.lower < whole < sparse
+    assert whole < 1.1 * exact.upper
+
+
+def test_a_curve_that_says_nothing_is_refused_with_the_reason() -> None:
+    for text, reason in (
+        ("1.5:0.1", "an order of at least 2"),
+        ("1:0.1", r"orders in \(1, 1024\], each once"),
+        ("2:0.1,2:0.2", "each once"),
+        ("2:-1", "finite divergences"),
+        ("2", "such as 2:0.5,3:0.8"),
+    ):
+        with pytest.raises(DomainError, match=reason):
+            problem("renyi-allocation-epsilon", renyi_curve=text, steps=2, delta=1e-6)

@@ -206,3 +206,22 @@ def test_the_correction_is_a_part_of_delta() -> None:
     assert 1e-3 <= delta_at(1.0).upper < 0.01
     assert "no amplification" in epsilon_at(1e-3).detail
     assert "Poisson" in epsilon_at(2e-3).detail
+
+
+def test_large_noise_is_bounded_by_twice_the_participations() -> None:
+    """Corollary 4.5 at its condition: sigma above 8 sqrt(ln(t / delta')) = 37."""
+    method = find("allocation.corollary")()
+    fields = {"steps": 1000, "delta": 1e-6}
+    least = 8.0 * math.sqrt(math.log(2e9))
+    assert method.applies(problem("allocation-epsilon", sigma=1.0001 * least, **fields)) is None
+    large = problem("allocation-epsilon", sigma=60.0, **fields)
+    poisson = problem("poisson-epsilon", sigma=60.0, sampling_probability=0.002, **fields)
+    found = method.answer(large, 0)
+    assert found.upper == pytest.approx(find("poisson.certified")().answer(poisson, 0).upper, rel=2e-3)
+    assert find("allocation.certified")().answer(large, 0).upper < found.upper
+    for refused in (
+        {"sigma": least},
+        {"sigma": 60.0, "epochs": 2},
+        {"sigma": 60.0, "participations": 501},
+    ):
+        assert method.applies(problem("allocation-epsilon", **fields, **refused)) is not None

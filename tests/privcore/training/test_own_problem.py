@@ -16,6 +16,7 @@ BUILT_ON = {
     "allocation.certified": 5,
     "allocation.combined": 3,
     "allocation.conditional": 1,
+    "allocation.corollary": 1,
     "allocation.decomposition": 2,
     "allocation.direct": 1,
     "allocation.dong": 1,
