@@ -139,7 +139,7 @@ def _uncovered(problem: Allocation) -> str | None:
 
 
 def _sampled_twice(problem: Allocation) -> tuple[Poisson, float]:
-    """Return the question about Poisson sampling in the corollary, and the added delta."""
+    """Return Poisson sampling as in the corollary, and the delta that is added to it."""
     added = 2.0 * correction(problem) * (1.0 + TRUNCATED_RATE)
     fields: dict[str, float | str] = {
         "sigma": problem.sigma,
