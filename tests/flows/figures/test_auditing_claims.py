@@ -35,13 +35,20 @@ def least_private(condition: Callable[[float], bool]) -> float:
 
 
 def lower_bound() -> list[float]:
-    """Companion of Lemma 11 for a perfectly private mechanism, as printed and as corrected; the truth."""
-    k, q = 3, 0.5
+    """Companion of Lemma 11, as printed, as corrected, and the truth: perfect privacy; random responses."""
+    k, e = 3, math.e
 
-    def left(a: float) -> float:
-        return (k - 1) * (1.0 - a) + q - a
+    def response(a: float) -> float:  # the trade-off function of randomized response at epsilon 1
+        return max(0.0, 1.0 - e * a, 1.0 - (e - 1.0) / (e + k - 1.0) - a, (1.0 - a) / e)
 
-    return [least_private(lambda a: left(a) <= 1.0), least_private(lambda a: left(a) <= k - 1.0), q / k]
+    def bounds(trade_off: Callable[[float], float], q: float) -> list[float]:
+        def left(a: float) -> float:
+            return (k - 1) * trade_off(a) + q - a
+
+        return [least_private(lambda a: left(a) <= 1.0), least_private(lambda a: left(a) <= k - 1.0)]
+
+    # an attack on random responses that never guesses the response is right with 1 / (e + k - 1)
+    return [*bounds(lambda a: 1.0 - a, 0.5), 0.5 / k, *bounds(response, 1.0), 1.0 / (e + k - 1.0)]
 
 
 def expansion() -> list[float]:
