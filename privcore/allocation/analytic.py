@@ -156,7 +156,7 @@ def _sampled_twice(problem: Allocation) -> tuple[Poisson, float]:
 def _corollary(problem: Allocation) -> Answer:
     """Return the bound of the corollary."""
     sampled, added = _sampled_twice(problem)
-    upper = PoissonCertified().answer(sampled, 0).upper
+    upper = PoissonCertified(tolerance=0.01).answer(sampled, 0).upper
     if isinstance(problem, AllocationDelta):
         upper = min(1.0, (upper + added) * (1.0 + TRUNCATED_RATE))
     detail = f"Poisson sampling with probability {sampled.sampling_probability:.4g}, added {added:.1e}"
@@ -171,6 +171,6 @@ AllocationCorollary = published(
     _corollary,
     reference=f"{FELDMAN_SHENFELD}, Corollary 4.5",
     unless=_uncovered,
-    cost=lambda problem: PoissonCertified().cost(_sampled_twice(problem)[0]),
+    cost=lambda problem: PoissonCertified(tolerance=0.01).cost(_sampled_twice(problem)[0]),
     shares=("sigma", "steps"),
 )

@@ -217,7 +217,7 @@ def test_large_noise_is_bounded_by_twice_the_participations() -> None:
     large = problem("allocation-epsilon", sigma=60.0, **fields)
     poisson = problem("poisson-epsilon", sigma=60.0, sampling_probability=0.002, **fields)
     found = method.answer(large, 0)
-    assert found.upper == pytest.approx(find("poisson.certified")().answer(poisson, 0).upper, rel=2e-3)
+    assert found.upper == pytest.approx(find("poisson.certified")().answer(poisson, 0).upper, rel=2e-2)
     assert find("allocation.certified")().answer(large, 0).upper < found.upper
     for refused in (
         {"sigma": least},
