@@ -9,7 +9,6 @@ import numpy as np
 from privcore.answer import Answer, intersect
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_density import Density
-from privcore.labels.dominated import LabelsDominated
 from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
 from privcore.labels.problems import SINGLE, Featured, LabelAdvantage, LabelAttackAccuracy
 from privcore.labels.reach import LabelsUnchanged
@@ -17,7 +16,7 @@ from privcore.labels.response import accuracy
 from privcore.labels.root import LabelsBernstein, LabelsChernoff, LabelsRoot
 from privcore.labels.rows import likelihoods, overturned_ends
 from privcore.labels.tails import PARTITION, is_constant
-from privcore.labels.variation import LabelsVariation
+from privcore.labels.variation import LabelsDominated, LabelsVariation
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import LABEL_BOUND
 from privcore.papers import BUSA_FEKETE

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TypeGuard, get_args
+from typing import TypeGuard
 
 import numpy as np
 import scipy
@@ -12,7 +12,7 @@ from privcore.distributions.prior import Prior
 from privcore.labels.bag_problems import Advantage, BagAdvantage
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import Featured, LabelAdvantageAt, LabelProblem
-from privcore.method import Cost, Direction, Method
+from privcore.method import Cost
 from privcore.numerics.bounded_mean import least_mean
 from privcore.numerics.rounding import FEW_FUNCTIONS, LABEL_BOUND
 from privcore.numerics.sums import dot
@@ -99,22 +99,6 @@ def uncovered(problem: LabelProblem | BagAdvantage, mechanisms: tuple[str, ...])
     if mechanisms == PRIVATE:
         return "The bound needs label differential privacy, which the exact sum of labels does not have."
     return "The bound is for sums of labels in bags; labels.response is exact for randomized response."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Featureless(Method[Featured]):
-    """Base of the bounds of Theorem 3.2, for labels that are independent of the features."""
-
-    problems = get_args(Featured)
-    direction = Direction.UPPER
-
-    def applies(self, problem: Featured) -> str | None:
-        if not without_features(problem):
-            return "The theorem needs labels that are independent of the features: one eta for all examples."
-        return uncovered(problem, AGGREGATED)
-
-    def cost(self, problem: Featured) -> Cost:
-        return closed_form(problem)
 
 
 def own_variance(problem: Advantage) -> float:

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privcore.labels.fourier import advantage_bound, difference_bound
 from privcore.labels.likelihood import LabelsLikelihood, largest_log_failure, ratio_bound
 from privcore.labels.problems import (
     LabelAdvantageTail,
     LabelRatioQuantile,
     LabelRatioTail,
 )
+from privcore.labels.root import LabelsTranslated, advantage_bound, difference_bound
 from privcore.labels.tails import largest_probability
-from privcore.labels.translated import LabelsTranslated
 from tests.privcore.labels.attacks import (
     ROUNDING,
     answer,

@@ -9,8 +9,6 @@ import pytest
 from scipy.stats import binom
 
 from privcore import Method
-from privcore.labels.dominated import LabelsDominated, LabelsWu, wu_bound
-from privcore.labels.fourier import LabelsFourier, advantage_bound, difference_bound, half_width
 from privcore.labels.guess import LabelsBlind
 from privcore.labels.likelihood import ratio_bound
 from privcore.labels.problems import (
@@ -19,15 +17,26 @@ from privcore.labels.problems import (
 from privcore.labels.root import (
     LabelsBernstein,
     LabelsChernoff,
+    LabelsFourier,
     LabelsRoot,
+    advantage_bound,
     bernstein_bound,
     chernoff_bound,
+    difference_bound,
+    half_width,
+    published_tail,
+    published_threshold,
     root_bound,
 )
-from privcore.labels.smoothing import LabelsSmoothing, published_bound
 from privcore.labels.tails import noise_variation
-from privcore.labels.translated import published_tail, published_threshold
-from privcore.labels.variation import LabelsVariation
+from privcore.labels.variation import (
+    LabelsDominated,
+    LabelsSmoothing,
+    LabelsVariation,
+    LabelsWu,
+    published_bound,
+    wu_bound,
+)
 from tests.privcore.labels.attacks import (
     ROUNDING,
     UPPER,

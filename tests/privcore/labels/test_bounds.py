@@ -7,8 +7,6 @@ import pytest
 
 from privcore import Method, Problem
 from privcore.labels.bag_problems import BagAdvantage
-from privcore.labels.dominated import LabelsDominated, LabelsWu
-from privcore.labels.fourier import LabelsFourier, advantage_bound, difference_bound
 from privcore.labels.guess import LabelsBlind
 from privcore.labels.likelihood import LabelsLikelihood
 from privcore.labels.problems import (
@@ -18,11 +16,23 @@ from privcore.labels.problems import (
     LabelRatioQuantile,
     LabelRatioTail,
 )
-from privcore.labels.root import LabelsBernstein, LabelsChernoff, LabelsRoot
-from privcore.labels.smoothing import LabelsSmoothing
+from privcore.labels.root import (
+    LabelsBernstein,
+    LabelsChernoff,
+    LabelsFourier,
+    LabelsRoot,
+    LabelsTranslated,
+    advantage_bound,
+    difference_bound,
+)
 from privcore.labels.tails import largest_probability
-from privcore.labels.translated import LabelsTranslated
-from privcore.labels.variation import LabelsVariation, bag_variation
+from privcore.labels.variation import (
+    LabelsDominated,
+    LabelsSmoothing,
+    LabelsVariation,
+    LabelsWu,
+    bag_variation,
+)
 from tests.privcore.labels.attacks import (
     NOISE,
     ROUNDING,
