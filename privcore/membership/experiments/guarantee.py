@@ -1,67 +1,44 @@
 """Guarantees of quantisation: the largest advantage, and the largest accuracy of a classifier."""
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
-from privcore.answer import Answer
 from privcore.distributions.record_finite import FiniteRecord
-from privcore.membership.discrete.diversity import diversity_bound
+from privcore.membership.discrete.diversity import diversity, diversity_bound
 from privcore.membership.discrete.worst_case import worst_advantage
 from privcore.membership.experiments.digits import codes, counts, refusal
 from privcore.membership.experiments.problems import MembershipQuantised, MembershipQuantisedAdvantage
-from privcore.method import Cost, Direction, Method
+from privcore.method import Cost, Direction
 from privcore.papers import AUBINAIS
 from privcore.published import published
 
 
-@dataclass(frozen=True, kw_only=True)
-class MembershipGuarantee(Method[MembershipQuantisedAdvantage]):
+def pool(clusters: int, attributes: str) -> FiniteRecord:
+    """Return the empirical distribution of these attributes of the images of the pool."""
+    return FiniteRecord.weighted("counts of the pool", counts(clusters, attributes).astype(np.float64))
+
+
+def _both_bounds(problem: MembershipQuantisedAdvantage) -> str:
+    """Return the diversity and the bound that follows from it alone, in words."""
+    c = diversity(pool(problem.clusters, problem.attributes))[1]
+    return f"C = {c:.4f}, C / (2 sqrt n) = {diversity_bound(c, problem.records):.4f}"
+
+
+MembershipGuarantee = published(
+    "membership.guarantee",
+    MembershipQuantisedAdvantage,
+    Direction.ENCLOSURE,
     """Sum the exact terms of all atoms of the empirical distribution of the pool of images.
 
     The detail has the diversity C and the bound that follows from C alone. The paper's values are for
     clusters without labels, although its classifier is trained on labels.
-    """
-
-    name = "membership.guarantee"
-    problems = (MembershipQuantisedAdvantage,)
-    direction = Direction.ENCLOSURE
-    reference = f"{AUBINAIS}, Theorem 14 and Table 1"
-    shares = ("clusters",)
-
-    def applies(self, problem: MembershipQuantisedAdvantage) -> str | None:
-        return refusal()
-
-    def cost(self, problem: MembershipQuantisedAdvantage) -> Cost:
-        return Cost(seconds=0.15, bytes=5e6)
-
-    def answer(self, problem: MembershipQuantisedAdvantage, seed: int) -> Answer:
-        found = counts(problem.clusters, problem.attributes)
-        law = FiniteRecord.weighted("counts of the pool", found.astype(np.float64))
-        lower, upper = worst_advantage(law, problem.records, problem.odds)
-        c = diversity(found)
-        bound = diversity_bound(c, problem.records)
-        return Answer.enclosure(lower, upper, detail=f"C = {c:.4f}, C / (2 sqrt n) = {bound:.4f}")
-
-
-def diversity(number: NDArray[np.int64]) -> float:
-    r"""Return $C = \sum_k \sqrt{p_k (1 - p_k)}$ of the distribution with these counts.
-
-    Args:
-        number: Counts, of any shape.
-
-    Reference:
-        arXiv:2310.13786v6, Section 5.2.
-
-    Example:
-        >>> diversity(np.array([5, 5]))
-        1.0
-    """
-    p = number.ravel() / number.sum()
-    return float(np.sqrt(p * (1.0 - p)).sum())
-
-
+    """,
+    lambda p: worst_advantage(pool(p.clusters, p.attributes), p.records, p.odds),
+    reference=f"{AUBINAIS}, Theorem 14 and Table 1",
+    unless=lambda p: refusal(),
+    detail=_both_bounds,
+    cost=lambda p: Cost(seconds=0.15, bytes=5e6),
+    shares=("clusters",),
+)
 MembershipPurity = published(
     "membership.purity",
     MembershipQuantised,

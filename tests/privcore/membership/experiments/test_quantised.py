@@ -11,12 +11,12 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
 from privcore import Answer, DomainError, Point, Status, evaluate
-from privcore.membership.discrete.diversity import diversity_bound
+from privcore.membership.discrete.diversity import diversity, diversity_bound
 from privcore.membership.experiments import classifier as experiment_quantised
 from privcore.membership.experiments import digits as experiment_digits
 from privcore.membership.experiments.classifier import MembershipClassifier
 from privcore.membership.experiments.digits import CLASSES, CLUSTERED, POOL, TESTED, codes, counts
-from privcore.membership.experiments.guarantee import MembershipGuarantee, MembershipPurity, diversity
+from privcore.membership.experiments.guarantee import MembershipGuarantee, MembershipPurity, pool
 from privcore.membership.experiments.problems import MembershipQuantised, MembershipQuantisedAdvantage
 from privcore.membership.experiments.three_layers import classify
 from privcore.method import Method
@@ -70,7 +70,7 @@ def test_the_nine_bounds_of_the_table_follow_from_its_diversities(records: int, 
 
 @pytest.mark.parametrize(("clusters", "printed"), [(20, "4.30"), (50, "6.74"), (100, "9.20")])
 def test_our_clusters_are_about_as_diverse(clusters: int, printed: str) -> None:
-    found = diversity(counts(clusters, "cluster"))
+    found = diversity(pool(clusters, "cluster"))[1]
     assert found == pytest.approx(float(printed), rel=0.04)
     assert found <= math.sqrt(clusters - 1)
 
@@ -164,7 +164,9 @@ def test_the_guarantee_is_the_advantage_of_the_attack_by_counts(attributes: str,
 @pytest.mark.parametrize("clusters", [10, 20, 50, 100])
 def test_a_record_with_its_label_is_less_safe_than_the_printed_diversity_says(clusters: int) -> None:
     """The published C is for clusters alone, although the training records have labels."""
-    alone, both = (diversity(counts(clusters, attributes)) for attributes in ("cluster", "cluster-and-label"))
+    alone, both = (
+        diversity(pool(clusters, attributes))[1] for attributes in ("cluster", "cluster-and-label")
+    )
     assert 1.05 < both / alone < 1.7
     for records in (100, 1000, 10_000):
         less, more = (
@@ -177,7 +179,7 @@ def test_a_record_with_its_label_is_less_safe_than_the_printed_diversity_says(cl
 
 def test_for_many_records_the_guarantee_is_four_fifths_of_the_bound() -> None:
     """The constant is 1 / sqrt(2 pi); that of Cauchy and Schwarz is 1 / 2."""
-    c = diversity(counts(10, "cluster-and-label"))
+    c = diversity(pool(10, "cluster-and-label"))[1]
     ratio = guaranteed(10, 10**9).upper / diversity_bound(c, 10**9)
     assert ratio == pytest.approx(math.sqrt(2.0 / math.pi), rel=1e-3)
 
