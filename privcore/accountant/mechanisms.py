@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from privcore.accountant.finite import discrete_laplace, response
 from privcore.accountant.mixture import mixture
 from privcore.accountant.relation import Relation
 from privcore.accountant.steps import PrivateStep, black_box, bounded, finite, laplace, unamplified
 from privcore.errors import DomainError
+from privcore.likelihood_ratio.finite import discrete_laplace, response
 from privcore.training import Phase, phase_named
 from privcore.training.samplers import fixed_size, poisson, truncated, with_replacement
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from privcore.accountant.finite import Finite, Laplace, approximate
+from privcore.likelihood_ratio.finite import Finite, Laplace, approximate
 from privcore.likelihood_ratio.ratios import Gaussian, Ratio, Sampled
 from privcore.numerics.rounding import FEW_FUNCTIONS
 from privcore.training.phase import Phase

@@ -1,9 +1,10 @@
-"""Audits of a claimed training run: the p-value of its privacy curve, for every sampler that has a ratio."""
+"""Audits of a claim: the p-value of its privacy curve, for every run and every mechanism with a ratio."""
 
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
+import numpy as np
 import scipy
 
 from privcore import params
@@ -23,7 +24,7 @@ from privcore.papers import MAHLOUJIFAR
 from privcore.training.brackets import estimated
 from privcore.training.curve_problems import AuditClaimTail
 from privcore.training.own_problem import proved
-from privcore.training.phase import RELATIONS, unamplified
+from privcore.training.phase import RELATIONS, Phase, unamplified
 from privcore.training.samplers import Above, Bounds, composed
 
 _SMALLEST = 1e-12
@@ -37,21 +38,21 @@ class AuditingClaimed(Method[AuditClaimTail]):
     """Bound the p-value by Algorithm 3, exact probabilities along the privacy curve, and a linear programme.
 
     All three hold for every mechanism whose privacy profile is at most that of a dominating distribution of
-    the run. The linear programme is for up to 500 guesses. A run that reveals the steps of a canary is less
+    the claim. The linear programme is for up to 500 guesses. A run that reveals the steps of a canary is less
     private, so its p-value is another bound.
     """
 
     name = "auditing.claimed"
     problems = (AuditClaimTail,)
     direction = Direction.UPPER
-    reference = f"{MAHLOUJIFAR}, Theorem 9, and Algorithm 3 (Theorem 10) for the curve of a run"
+    reference = f"{MAHLOUJIFAR}, Theorem 9, and Algorithm 3 (Theorem 10) for the curve of a claim"
     shares = ("phases",)
 
     tolerance: Annotated[float, params.TOLERANCE] = params.WIDTH
 
     def applies(self, problem: AuditClaimTail) -> str | None:
         relation = RELATIONS[problem.relation()]
-        return next((why for phase in problem.run() if (why := phase.reason(relation))), None)
+        return next((why for part in problem.claim() if (why := part.reason(relation))), None)
 
     def cost(self, problem: AuditClaimTail) -> Cost:
         if self.applies(problem) is not None:
@@ -88,33 +89,37 @@ def least_probability(counts: Counts, dominating: RatioDistribution) -> tuple[fl
         counts: Canaries, guesses, correct guesses and alternatives.
         dominating: Distribution that dominates the likelihood ratio of the mechanism.
     """
-    advantage = delta_upper(dominating, 0.0, "add")
+    advantage = min(delta_upper(dominating, 0.0, "add"), 1.0 - 1e-12)
     mu = min(max(2.0 * float(scipy.special.ndtri(0.5 + 0.5 * advantage)), 1e-3), MOST_MU)
+    positive = dominating.x[dominating.x > 0.0]
+    corners = np.unique(np.abs(np.log(positive))) if positive.size <= _POINTS else np.zeros(0)
     found = [(smallest_level((LINES, 0.0, 0.0), lines_of(dominating), counts.counts), "Algorithm 3")]
-    on_curve = least_tail(partial(probability_at, counts, dominating), mu)[0]
+    at = partial(probability_at, counts, dominating)
+    on_curve = min(least_tail(at, mu)[0], *map(at, corners.tolist()), 1.0)
     found.append((on_curve, "closed form along the privacy curve"))
     if too_many_guesses(counts) is None:
-        slopes = slopes_about(mu, _POINTS)
+        slopes = np.union1d(slopes_about(mu, _POINTS), [-corners, corners])
         profile = profile_of(dominating, slopes)
         solved = solve(counts, slopes, profile)
         if solved is not None:
             bound = proved_bound(counts, slopes, profile, solved.multipliers)
-            found.append((bound, f"linear programme with {_POINTS} points of the privacy profile"))
+            found.append((bound, f"linear programme with {slopes.size} points of the privacy profile"))
     return min(found)
 
 
 def _above(problem: AuditClaimTail) -> tuple[Above, ...]:
-    """Return the ratios that dominate the run; those within a distance of it do not bound the counts."""
+    """Return the ratios that dominate the claim; those within a distance of it do not bound the counts."""
     relation = RELATIONS[problem.relation()]
-    bounds = composed([phase.bounds(relation, _SMALLEST) for phase in problem.run()])
+    bounds = composed([part.bounds(relation, _SMALLEST) for part in problem.claim()])
     found = bounds.stages[0].above
     return tuple(each for each in found if each.moved == 0.0 and not isinstance(each.ratio, Gaussian))
 
 
 def _without_amplification(problem: AuditClaimTail) -> Answer:
     """Return the bound for the run that reveals the steps of a canary, which is a Gaussian mechanism."""
-    mu = unamplified(problem.run(), RELATIONS[problem.relation()]) * (1.0 + NOISE_BRACKET)
-    if mu > MOST_MU:
+    run = [part for part in problem.claim() if isinstance(part, Phase)]
+    mu = unamplified(run, RELATIONS[problem.relation()]) * (1.0 + NOISE_BRACKET)
+    if mu > MOST_MU or len(run) < len(problem.claim()):
         return Answer.at_most(1.0, detail="no bound without amplification")
     found = proved(AuditGaussianTail(**counts_of(problem), mu=mu))
     return Answer.at_most(found.upper, detail="no amplification")

@@ -6,7 +6,7 @@ from typing import Annotated
 from privcore.auditing.problems import MORE_CORRECT, Counts
 from privcore.problem import falls, grows, proved
 from privcore.training import params as training_params
-from privcore.training.notation import PHASES_TEXT, phases
+from privcore.training.claims import CLAIM_TEXT, Step, claim
 from privcore.training.phase import Phase
 from privcore.training.problems import InPhases
 
@@ -92,7 +92,9 @@ class RunMu(InPhases):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditClaimTail(Counts):
-    """p-value of a claimed training run: largest probability of at least this many correct guesses under it.
+    """p-value of a claim: largest probability of at least this many correct guesses under it.
+
+    The claim is a training run, another mechanism, a guarantee or a privacy profile, or their composition.
 
     The neighbouring relation follows from the design: add-remove or replace-one.
     """
@@ -103,8 +105,8 @@ class AuditClaimTail(Counts):
     largest = 1.0
     monotone = proved(correct=falls(MORE_CORRECT))
 
-    phases: Annotated[str, PHASES_TEXT]
+    phases: Annotated[str, CLAIM_TEXT]
 
-    def run(self) -> tuple[Phase, ...]:
-        """Return the phases of the claimed run."""
-        return phases(self.phases)
+    def claim(self) -> tuple[Phase | Step, ...]:
+        """Return the parts of the claim."""
+        return claim(self.phases)

@@ -1,13 +1,14 @@
 """Kinds of phases, and the notation of a run: one line, such as `poisson(sigma=1,...); none(...)`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from privcore.distributions.notation import CALL, number, spelled
 from privcore.errors import DomainError, unknown
 from privcore.parameter import Choice, Text
+from privcore.problem import Checked
 from privcore.training.batches import FixedSize, Poisson, Public, TruncatedPoisson, WithReplacement
 from privcore.training.epochs import Allocation, BallsInBins, Shuffling
 from privcore.training.phase import Phase
@@ -31,8 +32,15 @@ PHASES: dict[str, type[Phase]] = {
 
 MOST_PHASES = 1000
 """Largest number of phases of a run."""
-GRAMMAR = "{SAMPLING(FIELD=VALUE,...); ..., with SAMPLING one of " + ", ".join(PHASES) + "}"
 _FIELD = re.compile(r"\s*([a-z_]+)\s*=\s*([^=]+)")
+
+
+Part = TypeVar("Part", bound=Checked)
+
+
+def grammar(kinds: Iterable[str]) -> str:
+    """Return the grammar of parts with these names."""
+    return "{SAMPLING(FIELD=VALUE,...); ..., with SAMPLING one of " + ", ".join(kinds) + "}"
 
 
 def phase_named(sampling: str, fields: Mapping[str, Any]) -> Phase:
@@ -44,10 +52,14 @@ def phase_named(sampling: str, fields: Mapping[str, Any]) -> Phase:
         UnknownNameError: The sampling or a field does not exist; the closest name is suggested.
         DomainError: A field is missing or outside its domain.
     """
-    if sampling not in PHASES:
-        raise unknown("sampling", sampling, list(PHASES))
-    kind = PHASES[sampling]
-    sized = with_steps(sampling, kind.parameters, fields) if "batch_size" in fields else fields
+    return _named(sampling, fields, PHASES)
+
+
+def _named(name: str, fields: Mapping[str, Any], kinds: Mapping[str, type[Part]]) -> Part:
+    if name not in kinds:
+        raise unknown("sampling", name, list(kinds))
+    kind = kinds[name]
+    sized = with_steps(name, kind.parameters, fields) if "batch_size" in fields else fields
     return kind.from_fields(sized)
 
 
@@ -63,17 +75,22 @@ def phases(text: str) -> tuple[Phase, ...]:
         >>> [each.uses for each in phases("none(sigma=2, steps=3); shuffling(sigma=1,steps=9,redraw=once)")]
         [3, 1]
     """
+    return parsed(text, PHASES)
+
+
+def parsed(text: str, kinds: Mapping[str, type[Part]]) -> tuple[Part, ...]:
+    """Return the parts that a text names, each of one of these kinds; raises as `phases`."""
     calls = [call.strip() for call in text.split(";") if call.strip()]
     if len(calls) > MOST_PHASES:
         raise DomainError(f"Expected at most {MOST_PHASES} phases, got {len(calls)}.")
     found = [CALL.fullmatch(call) for call in calls]
     if not found or None in found:
-        raise DomainError(f"Expected phases in {GRAMMAR}, got {text[:60]!r}.")
-    return tuple(_phase(call) for call in found if call)
+        raise DomainError(f"Expected phases in {grammar(kinds)}, got {text[:60]!r}.")
+    return tuple(_part(call, kinds) for call in found if call)
 
 
-def _phase(call: re.Match[str]) -> Phase:
-    """Return the phase of a name and its fields."""
+def _part(call: re.Match[str], kinds: Mapping[str, type[Part]]) -> Part:
+    """Return the part of a name and its fields."""
     fields: dict[str, Any] = {}
     for word in call[2].split(",") if call[2].strip() else []:
         field = _FIELD.fullmatch(word)
@@ -82,13 +99,13 @@ def _phase(call: re.Match[str]) -> Phase:
         name, value = field[1], field[2].strip()
         if name in fields:
             raise DomainError(f"Expected {name} once in the phase {call[1]}, got it twice.")
-        known = PHASES[call[1]].parameters.get(name) if call[1] in PHASES else None
-        read = None if isinstance(known, Choice) else number(value)
+        known = kinds[call[1]].parameters.get(name) if call[1] in kinds else None
+        read = None if isinstance(known, Choice | Text) else number(value)
         fields[name] = value if read is None else read
-    return phase_named(call[1], fields)
+    return _named(call[1], fields, kinds)
 
 
-def written(run: tuple[Phase, ...]) -> str:
+def written(run: Sequence[Checked]) -> str:
     """Return the canonical text of phases: fields in order of declaration, without defaults.
 
     Example:
@@ -109,21 +126,21 @@ def _spelled(value: Any) -> str:
     return spelled(value)
 
 
-def canonical(text: str) -> str | None:
-    """Return the canonical spelling of a run, or None if the text does not match the grammar.
+def canonical(text: str, kinds: Mapping[str, type[Checked]] = PHASES) -> str | None:
+    """Return the canonical spelling of a run, or of other parts, or None for a text of another grammar.
 
     Raises:
         PrivsweepError: As in `phases`, if the text matches.
     """
     calls = [CALL.fullmatch(call.strip()) for call in text.split(";") if call.strip()]
-    known = bool(calls) and all(call is not None and call[1] in PHASES for call in calls)
-    return written(phases(text)) if known else None
+    known = bool(calls) and all(call is not None and call[1] in kinds for call in calls)
+    return written(parsed(text, kinds)) if known else None
 
 
 PHASES_TEXT = Text(
     name="phases",
     symbol=r"\Pi",
-    grammar=GRAMMAR,
+    grammar=grammar(PHASES),
     canonical=canonical,
     typical=(
         "poisson(sigma=1,sampling_probability=0.01,steps=100)",

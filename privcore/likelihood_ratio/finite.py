@@ -1,7 +1,10 @@
 """Ratios of steps without Gaussian noise: finitely many ratios, and Laplace noise."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from itertools import pairwise
 
 import numpy as np
 
@@ -96,6 +99,48 @@ def approximate(epsilon: float, delta: float) -> Finite:
     if delta > 0.0:
         losses, masses = (-math.inf, *losses), (delta, *masses)
     return Finite(losses, masses, infinite=delta)
+
+
+def covering(pairs: Sequence[tuple[float, float]]) -> Finite:
+    r"""Return the distribution that dominates all steps with several $(\varepsilon_i, \delta_i)$ guarantees.
+
+    Each pair bounds the profile as in `approximate`. The profile is convex, so it is at most the largest
+    convex function below all of these points, which is the profile of this distribution: its masses are the
+    changes of the slope, computed with 60 digits. All numbers are first raised by one rounding, since the
+    decimals that they come from may be larger.
+
+    Args:
+        pairs: Epsilon in [0, 700] and delta in [0, 1] of each guarantee; the step has all of them.
+
+    Example:
+        >>> covering([(1.0, 0.25)]).losses == (-math.inf, -1.0000000000000002, 1.0000000000000002)
+        True
+        >>> len(covering([(0.5, 0.1), (1.0, 0.01), (2.0, 1e-3)]).losses)
+        7
+    """
+    with localcontext() as context:
+        context.prec = 60
+        rise, least = 1 + Decimal(2.0 * UNIT), Decimal(1)
+        points = {Decimal(0): (Decimal(1), -math.inf)}
+        for epsilon, delta in sorted(pairs):
+            loss = Decimal(epsilon) * rise
+            least = min(least, Decimal(delta) * rise)
+            ratio = loss.exp()
+            points[1 / ratio] = (1 - (1 - least) / ratio, -float(loss))
+            points[ratio] = (least, float(loss))
+        hull: list[tuple[Decimal, Decimal, float]] = []
+        for x, (y, log) in sorted(points.items()):
+            while len(hull) > 1 and _slope(hull[-2], hull[-1]) >= _slope(hull[-1], (x, y, log)):
+                hull.pop()
+            hull.append((x, y, log))
+        slopes = [Decimal(-1), *(_slope(*two) for two in pairwise(hull)), Decimal(0)]
+        changes = [float(after - before) for before, after in pairwise(slopes)]
+        kept = [(point[2], mass) for point, mass in zip(hull, changes, strict=True) if mass > 0.0]
+    return Finite(tuple(log for log, _ in kept), tuple(mass for _, mass in kept), infinite=float(least))
+
+
+def _slope(first: tuple[Decimal, Decimal, float], second: tuple[Decimal, Decimal, float]) -> Decimal:
+    return (second[1] - first[1]) / (second[0] - first[0])
 
 
 def response(noise: float, buckets: int, special: bool) -> Finite:

@@ -1,0 +1,245 @@
+"""Parts of a claim other than training: Laplace noise, randomized response, guarantees, privacy profiles."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from privcore import params
+from privcore.distributions.columns import read_columns
+from privcore.distributions.notation import number, spelled
+from privcore.errors import DomainError
+from privcore.likelihood_ratio.finite import Laplace, approximate, covering, discrete_laplace, response
+from privcore.likelihood_ratio.ratios import Ratio, Sampled
+from privcore.parameter import Integer, Real, Text
+from privcore.problem import Checked
+from privcore.training.notation import PHASES, PHASES_TEXT, canonical, grammar, parsed
+from privcore.training.phase import Phase
+from privcore.training.samplers import Bounds
+
+MOST_PAIRS = 1000
+"""Largest number of pairs of epsilon and delta in a profile."""
+_STEPS = replace(params.STEPS, meaning="Number of independent uses of the mechanism")
+_SCALE = Real(
+    name="scale",
+    symbol="b",
+    unit="L1 sensitivities",
+    lower=0.01,
+    upper=1e6,
+    typical=(0.5, 1.0, 10.0),
+    meaning="Scale of the Laplace noise, divided by the L1 distance of the values of neighbours",
+)
+_EPSILON = replace(params.CLAIMED_EPSILON, name="epsilon")
+_DELTA = replace(params.DELTA, lower_open=False, upper_open=False)
+_RATE = Real(
+    name="rate",
+    symbol="a",
+    lower=1e-6,
+    upper=100.0,
+    typical=(0.1, 1.0),
+    meaning="Rate a of the discrete Laplace noise, whose probabilities are proportional to exp(-a |x|)",
+)
+_SENSITIVITY = Integer(
+    name="sensitivity",
+    symbol=r"\Delta",
+    lower=1,
+    upper=1000,
+    typical=(1, 2),
+    meaning="L1 distance of the values of neighbours",
+)
+_UNIFORM = Real(
+    name="uniform_probability",
+    symbol="p",
+    lower=1e-12,
+    upper=1.0,
+    upper_open=True,
+    typical=(0.1, 0.5),
+    meaning="Probability that randomized response gives a uniform answer",
+)
+_ANSWERS = Integer(
+    name="answers", symbol="k", lower=2, upper=10**9, typical=(2, 10), meaning="Number of possible answers"
+)
+
+
+def _canonical_curve(text: str) -> str | None:
+    """Return sorted pairs of epsilon and delta; those of a file, if the text is not a list of pairs.
+
+    Raises:
+        DomainError: The file cannot be read, a number is outside its domain, or there are too many pairs.
+    """
+    words = [word.partition(":") for word in text.split()]
+    numbers = [(number(left), number(right)) for left, _, right in words]
+    found = [(left, right) for left, right in numbers if left is not None and right is not None]
+    if len(found) < len(words) or not words:
+        columns = read_columns(Path(text.strip()), ["epsilon", "delta"], "a privacy profile")
+        found = list(zip(*(column.tolist() for column in columns), strict=True))
+    if len(found) > MOST_PAIRS:
+        raise DomainError(
+            f"Expected at most {MOST_PAIRS} pairs of epsilon and delta, got {len(found)}: leave some out."
+        )
+    pairs = sorted({(_EPSILON.check(left), _DELTA.check(right)) for left, right in found})
+    return " ".join(f"{spelled(left)}:{spelled(right)}" for left, right in pairs)
+
+
+_CURVE = Text(
+    name="curve",
+    symbol=r"\delta(\varepsilon)",
+    grammar="{EPSILON:DELTA EPSILON:DELTA ..., or a file with the columns epsilon and delta}",
+    canonical=_canonical_curve,
+    typical=("0:0.3 1:0.05 2:0.001",),
+    meaning="Pairs of epsilon and delta, each a guarantee of the mechanism",
+)
+
+
+class Step(Checked):
+    """Base of mechanisms with a worst pair of outputs and a number of uses, their last field."""
+
+    if TYPE_CHECKING:
+        steps: int
+
+    def reason(self, relation: str) -> str | None:
+        """Return the reason why the step means nothing for this relation, or None."""
+        return None
+
+    @property
+    @abstractmethod
+    def ratio(self) -> Ratio:
+        """Ratio that dominates one use."""
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        """Return the ratios of all uses, as `Phase.bounds` does."""
+        return Bounds.exact(self.ratio).repeated(self.steps)
+
+
+class _Added(Step):
+    """Base of noise whose scale is stated for an example that is added, removed or set to zero."""
+
+    def reason(self, relation: str) -> str | None:
+        if relation == "replace-one":
+            return (
+                f"The noise of {self.name} is stated for an added or removed example; for a design that "
+                "replaces one, state its guarantee or its profile."
+            )
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceNoise(_Added):
+    """Laplace noise, possibly with Poisson sampling."""
+
+    name = "laplace"
+
+    scale: Annotated[float, _SCALE]
+    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY] = 1.0
+    steps: Annotated[int, _STEPS] = 1
+
+    @property
+    def ratio(self) -> Ratio:
+        ratio = Laplace(self.scale)
+        return ratio if self.sampling_probability == 1.0 else Sampled(ratio, self.sampling_probability)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscreteLaplaceNoise(_Added):
+    """Discrete Laplace (geometric) noise on whole numbers."""
+
+    name = "discrete-laplace"
+
+    rate: Annotated[float, _RATE]
+    sensitivity: Annotated[int, _SENSITIVITY] = 1
+    steps: Annotated[int, _STEPS] = 1
+
+    @property
+    def ratio(self) -> Ratio:
+        return discrete_laplace(self.rate, self.sensitivity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedResponse(Step):
+    """Randomized response: a uniform answer with a probability, else the truth."""
+
+    name = "randomized-response"
+
+    uniform_probability: Annotated[float, _UNIFORM]
+    answers: Annotated[int, _ANSWERS] = 2
+    steps: Annotated[int, _STEPS] = 1
+
+    def reason(self, relation: str) -> str | None:
+        return None if relation == "replace-one" else "Randomized response replaces an example: use pairs."
+
+    @property
+    def ratio(self) -> Ratio:
+        return response(self.uniform_probability, self.answers, special=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee(Step):
+    """A mechanism with (epsilon, delta)-differential privacy, about which nothing else is known."""
+
+    name = "guarantee"
+
+    epsilon: Annotated[float, _EPSILON]
+    delta: Annotated[float, _DELTA] = 0.0
+    steps: Annotated[int, _STEPS] = 1
+
+    @property
+    def ratio(self) -> Ratio:
+        return approximate(self.epsilon, self.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile(Step):
+    """A mechanism with several guarantees at once, about which nothing else is known."""
+
+    name = "profile"
+
+    curve: Annotated[str, _CURVE]
+    steps: Annotated[int, _STEPS] = 1
+
+    @property
+    def ratio(self) -> Ratio:
+        pairs = (word.split(":") for word in self.curve.split())
+        return covering([(float(epsilon), float(delta)) for epsilon, delta in pairs])
+
+
+CLAIMS: Mapping[str, type[Phase] | type[Step]] = MappingProxyType(
+    {
+        **PHASES,
+        **{
+            kind.name: kind
+            for kind in (DiscreteLaplaceNoise, Guarantee, LaplaceNoise, Profile, RandomizedResponse)
+        },
+    }
+)
+"""Kinds of the parts of a claim: the phases of training runs, and other mechanisms."""
+
+
+@lru_cache(maxsize=256)
+def claim(text: str) -> tuple[Phase | Step, ...]:
+    """Return the parts of a claim; the result is shared.
+
+    Raises:
+        PrivsweepError: As in `notation.phases`, or a profile cannot be read.
+
+    Example:
+        >>> [each.name for each in claim("laplace(scale=2,steps=3); none(sigma=1,steps=1)")]
+        ['laplace', 'none']
+    """
+    return parsed(text, CLAIMS)
+
+
+CLAIM_TEXT = replace(
+    PHASES_TEXT,
+    grammar=grammar(CLAIMS),
+    canonical=partial(canonical, kinds=CLAIMS),
+    typical=(
+        *PHASES_TEXT.typical,
+        "laplace(scale=2,steps=3)",
+        "guarantee(epsilon=1,delta=1e-05)",
+        "profile(curve=0:0.3 1:0.05 2:0.001)",
+    ),
+    meaning="Claim: the phases of a training run, or other mechanisms, which are composed",
+)
