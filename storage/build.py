@@ -24,11 +24,12 @@ from storage.views import (
     fields_of,
     quoted,
     rigorous,
+    superseded_rows,
     view_name,
     views,
 )
 
-LAYOUT = f"11-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
+LAYOUT = f"12-{hashlib.blake2b(''.join(macros()).encode(), digest_size=8).hexdigest()}"
 """Version of the layout of a snapshot: a number that is increased with every change, also of the checks of
 parts, since a snapshot may have rows that are now refused; and a hash of the macros. The macros change with
 trends, domains and defaults of problems, so no cache outlives a proof that is withdrawn.
@@ -153,6 +154,7 @@ def _finish(
     _load_sweeps(connection, sweeps)
     connection.execute(";".join(views(schema_of, set(map(problem_of, parts)))))
     connection.execute(f"create or replace table imported as {IMPORTED_ROWS}")
+    connection.execute(f"create or replace table superseded as {superseded_rows()}")
 
 
 def _joint_schema(place: Folder, files: list[Path]) -> pa.Schema:

@@ -20,6 +20,7 @@ from storage.part_columns import not_utf8
 from storage.parts import NUMBERS, ROW_GROUP
 from storage.plausible import LAST
 from storage.schema import BOOKKEEPING, RESULTS, SCHEMA_VERSION, VERSION_KEY, schema_for
+from storage.views import current
 
 KEY = b"privsweep.lookup_table"
 """Metadata key of the version, by which a lookup table differs from other Parquet files."""
@@ -55,12 +56,13 @@ class LookupTable:
 
 
 def lookup_table(store: Store) -> LookupTable:
-    """Return the table of all answers of a store.
+    """Return the table of all answers of a store, except superseded ones, which may be false.
 
     Raises:
         StoreError: A part is damaged, or the store has no answers.
     """
-    query = "select * exclude (part) from results where status = 'ok' order by problem, problem_id, point_id"
+    columns, order = "* exclude (part)", "problem, problem_id, point_id"
+    query = f"select {columns} from results where status = 'ok' and {current()} order by {order}"
     rows = store.sql(query, limit_seconds=_PATIENCE)
     if not len(rows):
         raise StoreError(f"{store.name} has no answers, so no lookup table can be made from it.")

@@ -133,6 +133,12 @@ def current() -> str:
     return " and ".join(older)
 
 
+def superseded_rows() -> str:
+    """Return the query for rows whose numbers a later version of the method replaced: they may be false."""
+    columns = "point_id, problem, method, method_version"
+    return f"select {columns} from results where status = 'ok' and not ({current()})"
+
+
 def rigorous() -> str:
     """Return the condition that a row's ends are proved, not trivial, and not superseded."""
     return f"status = 'ok' and confidence = 1 and (lower > 0 or upper < 'inf') and {current()}"

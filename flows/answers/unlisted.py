@@ -1,4 +1,4 @@
-"""Facts about rows that a query may read without showing them: assumptions, and imports."""
+"""Facts about rows that a query may read without showing them: assumptions, imports, superseded versions."""
 
 import re
 
@@ -49,6 +49,32 @@ def imported_in(query: str, store: Store) -> str:
     count, tables = sum(row["n"] for row in read), dict.fromkeys(row["source"] for row in read)
     rows = "1 stored row is" if count == 1 else f"{count} stored rows are"
     return f"{rows} {NOT_RECOMPUTED}{tables_text(list(tables))}; the view imported lists them."
+
+
+def superseded_in(query: str, store: Store) -> str:
+    """Return a note on rows of superseded versions; "" if a query reads none of them.
+
+    The brackets leave them out, so only views of rows show them.
+
+    Args:
+        query: Query that ran.
+        store: The store that it read.
+    """
+    counted = "select problem, method, count(*) as n from superseded group by all order by all"
+    shown = r"(?<!brackets\.)\b(?:results|query|query_table|{})\b"
+    read = [
+        row
+        for row in store.sql(counted).to_pylist()
+        if re.search(shown.format(view_name(row["problem"])), query, re.IGNORECASE)
+    ]
+    if not read:
+        return ""
+    count, methods = sum(row["n"] for row in read), ", ".join(sorted({row["method"] for row in read}))
+    rows = "1 stored row is" if count == 1 else f"{count} stored rows are"
+    return (
+        f"{rows} of a superseded version of {methods}, whose numbers may be false; best and lookups "
+        "leave these rows out, and the view superseded lists them."
+    )
 
 
 def _mentions(query: str, problem: str) -> bool:

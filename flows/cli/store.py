@@ -144,7 +144,7 @@ def _queried(
     """Pass the result of a query to a function, as a table in pieces."""
     from flows.answers.held import CertifiedEpsilon
     from flows.answers.held import keep as kept
-    from flows.answers.unlisted import assumed_in, imported_in
+    from flows.answers.unlisted import assumed_in, imported_in, superseded_in
 
     with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         opened.sql("select 1")  # builds the views if necessary, outside of the time limit
@@ -161,7 +161,8 @@ def _queried(
         def read(pieces: Iterator[Any]) -> None:
             rest = watched(pieces)
             first = next(rest)  # an error of the query comes before any note and any new file
-            note(*filter(None, (assumed_in(query, opened), imported_in(query, opened))))
+            facts = (about(query, opened) for about in (assumed_in, imported_in, superseded_in))
+            note(*filter(None, facts))
             use(itertools.chain([first], rest))
 
         opened.stream(query, read, limit_seconds=limit_seconds, functions=[certified.function])

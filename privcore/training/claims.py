@@ -94,7 +94,7 @@ _CURVE = Text(
 )
 
 
-class Step(Checked):
+class Mechanism(Checked):
     """Base of mechanisms with a worst pair of outputs and a number of uses, their last field."""
 
     if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Step(Checked):
         return Bounds.exact(self.ratio).repeated(self.steps)
 
 
-class _Added(Step):
+class _Added(Mechanism):
     """Base of noise whose scale is stated for an example that is added, removed or set to zero."""
 
     def reason(self, relation: str) -> str | None:
@@ -158,7 +158,7 @@ class DiscreteLaplaceNoise(_Added):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomizedResponse(Step):
+class RandomizedResponse(Mechanism):
     """Randomized response: a uniform answer with a probability, else the truth."""
 
     name = "randomized-response"
@@ -176,7 +176,7 @@ class RandomizedResponse(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guarantee(Step):
+class Guarantee(Mechanism):
     """A mechanism with (epsilon, delta)-differential privacy, about which nothing else is known."""
 
     name = "guarantee"
@@ -191,7 +191,7 @@ class Guarantee(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profile(Step):
+class ClaimedProfile(Mechanism):
     """A mechanism with several guarantees at once, about which nothing else is known."""
 
     name = "profile"
@@ -205,12 +205,12 @@ class Profile(Step):
         return covering([(float(epsilon), float(delta)) for epsilon, delta in pairs])
 
 
-CLAIMS: Mapping[str, type[Phase] | type[Step]] = MappingProxyType(
+CLAIMS: Mapping[str, type[Phase] | type[Mechanism]] = MappingProxyType(
     {
         **PHASES,
         **{
             kind.name: kind
-            for kind in (DiscreteLaplaceNoise, Guarantee, LaplaceNoise, Profile, RandomizedResponse)
+            for kind in (DiscreteLaplaceNoise, Guarantee, LaplaceNoise, ClaimedProfile, RandomizedResponse)
         },
     }
 )
@@ -218,7 +218,7 @@ CLAIMS: Mapping[str, type[Phase] | type[Step]] = MappingProxyType(
 
 
 @lru_cache(maxsize=256)
-def claim(text: str) -> tuple[Phase | Step, ...]:
+def claim(text: str) -> tuple[Phase | Mechanism, ...]:
     """Return the parts of a claim; the result is shared.
 
     Raises:

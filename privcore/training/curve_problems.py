@@ -6,7 +6,7 @@ from typing import Annotated
 from privcore.auditing.problems import MORE_CORRECT, Counts
 from privcore.problem import falls, grows, proved
 from privcore.training import params as training_params
-from privcore.training.claims import CLAIM_TEXT, Step, claim
+from privcore.training.claims import CLAIM_TEXT, Mechanism, claim
 from privcore.training.phase import Phase
 from privcore.training.problems import InPhases
 
@@ -107,6 +107,6 @@ class AuditClaimTail(Counts):
 
     phases: Annotated[str, CLAIM_TEXT]
 
-    def claim(self) -> tuple[Phase | Step, ...]:
+    def claim(self) -> tuple[Phase | Mechanism, ...]:
         """Return the parts of the claim."""
         return claim(self.phases)

@@ -26,7 +26,10 @@ from tests.storage.made_up import NOON, Claims, epsilon, manifest, put, row, row
 
 pytestmark = pytest.mark.sampled(4)
 
-VIEWS = ["results", "best", "conflicts", "failures", "imported", "provenance", "sweeps", "assumptions"]
+VIEWS = [
+    *("results", "best", "conflicts", "failures", "imported", "provenance", "superseded", "sweeps"),
+    "assumptions",
+]
 
 
 def rows_of(store: Store, query: str) -> list[dict[str, Any]]:
