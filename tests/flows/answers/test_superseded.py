@@ -1,4 +1,4 @@
-"""False rows of earlier versions of a method: readers of bounds leave them out, raw rows show and mark them."""
+"""False rows of earlier versions of a method: readers of bounds leave them out, raw rows are marked."""
 
 import json
 from pathlib import Path
