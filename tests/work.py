@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from privcore.allocation import certified, poisson_certified, reduction
+from privcore.allocation import certified, poisson, reduction
 from privcore.likelihood_ratio import distribution as law
 from privcore.likelihood_ratio import profile, questions, symmetric
 
@@ -81,7 +81,7 @@ def counted() -> Iterator[Work]:
             (profile, "delta_lower", read),
             (questions, "Resolution", built),
             (certified, "enclose", enclosed),
-            (poisson_certified, "enclose", enclosed),
+            (poisson, "enclose", enclosed),
         ):
             wrapped.enter_context(noted(module, name, note))
         yield work

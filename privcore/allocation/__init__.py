@@ -22,16 +22,16 @@ from privcore.allocation.problems import (
 )
 
 if TYPE_CHECKING:
-    from privcore.allocation.composable import allocated, allocation_pld
+    from privcore.allocation.reduction import allocated, allocation_pld
 else:
 
     def __getattr__(name: str) -> Any:
         """Import the numerics on first use, because a lookup only needs the problems."""
         if name not in ("allocated", "allocation_pld"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from privcore.allocation import composable
+        from privcore.allocation import reduction
 
-        return getattr(composable, name)
+        return getattr(reduction, name)
 
 
 __all__ = [

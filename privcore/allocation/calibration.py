@@ -10,7 +10,7 @@ from privcore import params
 from privcore.allocation.certified import AllocationCertified
 from privcore.allocation.comparisons import PoissonEpsilon
 from privcore.allocation.params import TARGET_EPSILON
-from privcore.allocation.poisson_certified import PoissonCertified
+from privcore.allocation.poisson import PoissonCertified
 from privcore.allocation.problems import AllocationEpsilon
 from privcore.answer import Answer
 from privcore.method import Cost

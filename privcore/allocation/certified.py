@@ -1,4 +1,4 @@
-"""Proved lower and upper bounds of random allocation: the likelihood ratio, bracketed in convex order."""
+"""Proved lower and upper bounds of random allocation, and of no amplification, in convex order."""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,8 +8,8 @@ from typing import Annotated, get_args
 import scipy
 
 from privcore import params
-from privcore.allocation.comparisons import CappedResponse
-from privcore.allocation.dong import overlap_bound
+from privcore.allocation.comparisons import CappedResponse, UnamplifiedDelta, UnamplifiedEpsilon
+from privcore.allocation.moments import overlap_bound
 from privcore.allocation.problems import (
     Allocation,
     AllocationEpsilon,
@@ -45,17 +45,37 @@ from privcore.likelihood_ratio.questions import (
 )
 from privcore.likelihood_ratio.ratios import BEYOND, OneOfSteps, attained, repeated
 from privcore.likelihood_ratio.ratios import Gaussian as GaussianRatio
-from privcore.likelihood_ratio.steps import (
-    GaussianStep,
-    LaplaceStep,
-    ResponseStep,
-    Step,
-    private_closed_form,
-)
+from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step, private_closed_form
 from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.papers import DONG, FELDMAN_SHENFELD
+from privcore.papers import BALLE_WANG, DONG, FELDMAN_SHENFELD
+
+Unamplified = UnamplifiedEpsilon | UnamplifiedDelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnamplifiedExact(Method[Unamplified]):
+    """All k E steps equal one Gaussian step with noise multiplier sigma / sqrt(k E)."""
+
+    name = "unamplified.exact"
+    problems = get_args(Unamplified)
+    direction = Direction.ENCLOSURE
+    reference = f"{BALLE_WANG}, Theorem 8"
+
+    def cost(self, problem: Unamplified) -> Cost:
+        return Cost(seconds=2e-3, bytes=1e5)
+
+    def answer(self, problem: Unamplified, seed: int) -> Answer:
+        sigma = problem.sigma / math.sqrt(problem.participations * problem.epochs)
+        if problem.adjacency == "replace-one":  # opposite gradients have twice the distance
+            sigma *= 0.5
+        if isinstance(problem, UnamplifiedEpsilon):
+            lower, upper = gaussian_epsilon_bounds(sigma, problem.delta)
+        else:
+            lower, upper = gaussian_delta_bounds(sigma, problem.epsilon)
+        return Answer.enclosure(lower, upper, detail="closed form")
+
 
 Gaussian = Allocation | SampledAllocationEpsilon | SampledAllocationDelta
 Laplace = LaplaceAllocationEpsilon | LaplaceAllocationDelta

@@ -1,19 +1,190 @@
-"""The least of the published upper bounds of random allocation, separately for each direction."""
+"""The analytic bound, and the least of the published upper bounds of random allocation in each direction."""
 
+import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated, get_args
 
 from privcore import params
-from privcore.allocation.analytic import AllocationAnalytic
-from privcore.allocation.decomposition import AllocationDecomposition
-from privcore.allocation.direct import AllocationDirect
-from privcore.allocation.problems import Allocation
-from privcore.allocation.recursive import AllocationRecursive
-from privcore.allocation.truncation import unamplified
+from privcore.allocation import params as allocation_params
+from privcore.allocation.comparisons import Poisson, PoissonDelta, PoissonEpsilon
+from privcore.allocation.decomposition import AllocationDecomposition, AllocationRecursive
+from privcore.allocation.poisson import PoissonCertified
+from privcore.allocation.problems import Allocation, AllocationDelta, AllocationEpsilon
+from privcore.allocation.renyi import AllocationDirect
+from privcore.allocation.truncation import SHARES, block, bounded, cost_of, unamplified
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
+from privcore.likelihood_ratio.questions import SMALLEST_DELTA
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.gaussian import gaussian_epsilon_bounds
+from privcore.numerics.rounding import TRUNCATED_RATE
 from privcore.papers import FELDMAN_SHENFELD
+from privcore.published import published
+
+AUTHORS_SHARE = 0.995
+AUTHORS_PART = 0.99 / 0.995
+_PARTS = (0.5, 0.9, 0.97, AUTHORS_PART, 0.999)
+"""Fractions of the correction that are tried for t delta_0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocationAnalytic(Method[Allocation]):
+    r"""Bound k-of-t allocation by Poisson sampling whose probability has a closed form.
+
+    With one step $(\varepsilon_0, \delta_0)$-DP, $f = \lfloor t/k \rfloor$ and any $\delta'$,
+    $$\delta_A(\varepsilon) \le \delta_{P_{f k E, \eta}}(\varepsilon) + k E (f \delta_0 + \delta'), \quad
+      \eta = \frac{1}{f (1 - \gamma)}, \quad \gamma = \sinh(\varepsilon_0) \sqrt{2 \ln(1/\delta') / f}.$$
+    The paper has cosh in place of sinh: it bounds the range $e^{\varepsilon_0} - e^{-\varepsilon_0}$ of the
+    one-step ratio by $2 \cosh \varepsilon_0$. The bound is claimed only up to $\varepsilon = \ln f$. For
+    these $\varepsilon$ the proof uses a step whose ratio is clipped into that range and has mean 1. The
+    clipped step is a post-processing of the true step, agrees with it in Q, and differs in P by the total
+    variation $\delta_0$, which costs at most $\max(1, e^\varepsilon) \, k E \, \delta_0$ in either direction.
+
+    Attributes:
+        range_bound: `sinh`, exact, or `cosh`, as published.
+        split: Split of delta, for epsilon: `optimal`, or `authors` for that of the authors' program.
+        tolerance: Relative width of the bracket of Poisson sampling.
+    """
+
+    name = "allocation.analytic"
+    problems = get_args(Allocation)
+    direction = Direction.UPPER
+    reference = f"{FELDMAN_SHENFELD}, Theorem 4.1; reduction to k = 1: Lemma 3.2; sinh: proved here"
+    shares = ("sigma", "steps")
+
+    range_bound: Annotated[str, allocation_params.RANGE_BOUND] = "sinh"
+    split: Annotated[str, allocation_params.SPLIT] = "optimal"
+    tolerance: Annotated[float, params.TOLERANCE] = 0.01
+
+    def cost(self, problem: Allocation) -> Cost:
+        return cost_of(problem, self.tolerance)
+
+    def answer(self, problem: Allocation, seed: int) -> Answer:
+        steps, copies = block(problem)
+        optimal = self.split == "optimal"
+        parts = _PARTS if optimal else (AUTHORS_PART,)
+
+        def rate(direction: str, budget: float) -> float | None:
+            beta = budget / copies * (1.0 - TRUNCATED_RATE)
+            rates = (self._rate(problem.sigma, steps, part * beta, (1.0 - part) * beta) for part in parts)
+            return min((eta for eta in rates if eta is not None), default=None)
+
+        shares = SHARES if optimal else (AUTHORS_SHARE,)
+        return bounded(
+            problem, rate, self.tolerance, shares, largest=math.log(steps) * (1.0 - TRUNCATED_RATE)
+        )
+
+    def _rate(self, sigma: float, steps: int, first: float, second: float) -> float | None:
+        local_epsilon = _local_epsilon(sigma, first / steps * (1.0 - TRUNCATED_RATE))
+        return analytic_rate(local_epsilon, steps, second, self.range_bound)
+
+
+def analytic_rate(local_epsilon: float, steps: int, delta: float, range_bound: str = "sinh") -> float | None:
+    """Return the sampling probability of the analytic bound.
+
+    Args:
+        local_epsilon: Epsilon of one step, >= 0, possibly infinite.
+        steps: Number of steps, >= 1.
+        delta: Probability in (0, 1) that the posterior exceeds the returned probability.
+        range_bound: `sinh` or `cosh`.
+
+    Returns:
+        Probability, rounded up, in [1 / steps, 1); None if gamma >= 1 - 1 / steps, when the theorem gives no
+        probability below 1.
+
+    Reference:
+        Feldman and Shenfeld (2025), arXiv:2502.08202v3, Theorem 4.1.
+
+    Example:
+        >>> round(1000.0 * analytic_rate(0.2, 1000, 1e-9), 3)
+        1.043
+    """
+    if not local_epsilon < 30.0 or not 1e-300 < delta < 1.0:
+        return None
+    half_range = math.sinh(local_epsilon) if range_bound == "sinh" else math.cosh(local_epsilon)
+    gamma = half_range * math.sqrt(-2.0 * math.log(delta) / steps) * (1.0 + TRUNCATED_RATE)
+    if gamma >= 1.0 - 1.0 / steps:
+        return None
+    eta = (1.0 + TRUNCATED_RATE) / (steps * (1.0 - gamma))
+    return eta if eta < 1.0 else None
+
+
+@lru_cache(maxsize=4096)
+def _local_epsilon(sigma: float, delta: float) -> float:
+    """Return an upper bound of the epsilon of one step; infinity for delta <= 1e-300."""
+    return gaussian_epsilon_bounds(sigma, delta)[1] if delta > 1e-300 else math.inf
+
+
+def correction(problem: Allocation) -> float:
+    r"""Return the least delta' of Corollary 4.5 for the noise: $\sigma > 8 \max\{\sqrt L, \sqrt{k/t} L\}$.
+
+    Here $L = \ln(t / \delta')$, and the bound adds $2 \delta'$ to Poisson sampling with probability 2k/t.
+
+    Example:
+        >>> round(math.log(correction(AllocationDelta(sigma=40.0, steps=1000, epsilon=1.0)) / 1000.0), 6)
+        -25.0
+    """
+    part = problem.sigma / 8.0
+    most = min(part * part, part * math.sqrt(problem.steps / problem.participations))
+    return max(SMALLEST_DELTA, problem.steps * math.exp(-most * (1.0 - TRUNCATED_RATE)))
+
+
+def _uncovered(problem: Allocation) -> str | None:
+    """Return the reason why Corollary 4.5 says nothing, or None."""
+    if problem.epochs > 1:
+        return "Expected one epoch."
+    if 2 * problem.participations > problem.steps:
+        return "Expected at most half of the steps as participations."
+    if 2.0 * correction(problem) >= (problem.delta if isinstance(problem, AllocationEpsilon) else 1.0):
+        return "Expected sigma above 8 max(sqrt(L), sqrt(k/t) L), with L = ln(2 t / delta)."
+    return None
+
+
+def _sampled_twice(problem: Allocation) -> tuple[Poisson, float]:
+    """Return Poisson sampling as in the corollary, and the delta that is added to it."""
+    added = 2.0 * correction(problem) * (1.0 + TRUNCATED_RATE)
+    fields: dict[str, float | str] = {
+        "sigma": problem.sigma,
+        "steps": problem.steps,
+        "sampling_probability": math.nextafter(2.0 * problem.participations / problem.steps, 1.0),
+        "adjacency": problem.adjacency,
+    }
+    if isinstance(problem, AllocationDelta):
+        return PoissonDelta.from_fields(fields | {"epsilon": problem.epsilon}), added
+    left = (problem.delta - added) * (1.0 - TRUNCATED_RATE)
+    return PoissonEpsilon.from_fields(fields | {"delta": left}), added
+
+
+def _corollary(problem: Allocation) -> Answer:
+    """Return the bound of the corollary."""
+    sampled, added = _sampled_twice(problem)
+    upper = PoissonCertified(tolerance=0.01).answer(sampled, 0).upper
+    if isinstance(problem, AllocationDelta):
+        upper = min(1.0, (upper + added) * (1.0 + TRUNCATED_RATE))
+    detail = f"Poisson sampling with probability {sampled.sampling_probability:.4g}, added {added:.1e}"
+    return Answer.at_most(upper, detail=detail)
+
+
+def _cost(problem: Allocation) -> Cost:
+    """Return the cost of Poisson sampling, and a second that the first distribution may take."""
+    if _uncovered(problem) is not None:
+        return Cost(seconds=1e-3, bytes=1e5)
+    found = PoissonCertified(tolerance=0.01).cost(_sampled_twice(problem)[0])
+    return Cost(seconds=1.0 + found.seconds, bytes=found.bytes)
+
+
+AllocationCorollary = published(
+    "allocation.corollary",
+    get_args(Allocation),
+    Direction.UPPER,
+    """Bound allocation by Poisson sampling with twice the expected participations, for large noise.""",
+    _corollary,
+    reference=f"{FELDMAN_SHENFELD}, Corollary 4.5",
+    unless=_uncovered,
+    cost=_cost,
+    shares=("sigma", "steps"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Questions about random allocation: epsilon or delta, for several one-step mechanisms."""
+"""Proofs that the true values of this topic are monotone in their parameters, in one sentence each."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -6,21 +6,64 @@ from typing import Annotated
 
 from privcore import params
 from privcore.allocation import params as allocation_params
-from privcore.allocation import proofs
 from privcore.constraint import AtMost
 from privcore.problem import Problem, falls, grows, proved
 
-AT_DELTA = proved(delta=falls(proofs.PROFILE))
-AT_EPSILON = proved(epsilon=falls(proofs.PROFILE))
-_ALLOCATION = proved(
-    steps=falls(proofs.SPREAD), participations=grows(proofs.NESTED), epochs=grows(proofs.COMPOSED)
+PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non-increasing in delta."
+CONVEX = (
+    "The profile is the supremum of P(S) - e^epsilon Q(S) over neighbours and events, so it is convex in "
+    "e^epsilon; so e^epsilon is convex in delta, below its chords and above their extensions."
 )
-_GAUSSIAN = proved(sigma=falls(proofs.MORE_NOISE), **_ALLOCATION)
-_SAMPLED = proved(sampling_probability=grows(proofs.SAMPLED), **_GAUSSIAN)
-_LAPLACE = proved(scale=falls(proofs.MORE_LAPLACE), **_ALLOCATION)
-_RESPONSE = proved(
-    local_epsilon=grows(proofs.MORE_FLIPS), local_delta=grows(proofs.MORE_LEAKS), **_ALLOCATION
+MORE_NOISE = (
+    "Adding independent Gaussian noise to the outputs is post-processing, so no divergence grows with the "
+    "noise."
 )
+MORE_LAPLACE = (
+    "Laplace noise of scale b' > b is Laplace noise of scale b plus an independent variable: 0 with "
+    "probability (b/b')^2, otherwise Laplace of scale b', as the characteristic functions show. So "
+    "adding noise is post-processing, and epsilon and delta never grow with the scale."
+)
+MORE_FLIPS = "Flipping the answer once more gives the randomized response of any smaller epsilon."
+MORE_LEAKS = (
+    "Hiding the truth where it leaks, with a probability, gives the randomized response of any smaller "
+    "local_delta: its pair has all pairs of this epsilon and local_delta as post-processings."
+)
+SPREAD = (
+    "The likelihood ratio is a U-statistic of t i.i.d. one-step ratios (arXiv:2502.08202v3, Theorem 3.1), a "
+    "reverse martingale in t (Berk 1966), so it decreases in convex order as t grows; products of "
+    "independent ratios preserve the order."
+)
+NESTED = (
+    "In every epoch, allocation to k of t steps is dominated by allocation to k' of t steps for k <= k' "
+    "(arXiv:2502.08202v3, Lemma D.1)."
+)
+LARGER_ORDER = (
+    "The Renyi divergence never falls as the order grows (van Erven and Harremoes 2014, arXiv:1206.2459, "
+    "Theorem 3)."
+)
+PUBLIC = "The steps that use an example are public, so the number of other steps makes no difference."
+COMPOSED = "Leaving out the outputs of an epoch is post-processing."
+STEPS_COMPOSED = (
+    "All steps of all epochs are independent and alike, so only their number matters; leaving out the output "
+    "of a step is post-processing."
+)
+USES_COMPOSED = (
+    "All steps that use the example are Gaussian steps of the same noise, so only their number in all epochs "
+    "matters; leaving out the output of a step is post-processing."
+)
+SAMPLED = (
+    "Sampling with a smaller probability is a subsample of sampling with a larger one; every factor of the "
+    "likelihood ratio becomes more private in both directions."
+)
+
+
+AT_DELTA = proved(delta=falls(PROFILE))
+AT_EPSILON = proved(epsilon=falls(PROFILE))
+_ALLOCATION = proved(steps=falls(SPREAD), participations=grows(NESTED), epochs=grows(COMPOSED))
+_GAUSSIAN = proved(sigma=falls(MORE_NOISE), **_ALLOCATION)
+_SAMPLED = proved(sampling_probability=grows(SAMPLED), **_GAUSSIAN)
+_LAPLACE = proved(scale=falls(MORE_LAPLACE), **_ALLOCATION)
+_RESPONSE = proved(local_epsilon=grows(MORE_FLIPS), local_delta=grows(MORE_LEAKS), **_ALLOCATION)
 
 FEWER_THAN_STEPS = AtMost("participations", "steps")
 
@@ -40,7 +83,7 @@ class AtDelta(AllocationProblem):
     """Base of the questions about the smallest epsilon at a delta."""
 
     asks = "epsilon"
-    exp_convex = MappingProxyType({"delta": proofs.CONVEX})
+    exp_convex = MappingProxyType({"delta": CONVEX})
 
     delta: Annotated[float, params.DELTA]
 
@@ -149,9 +192,7 @@ class AllocationRenyi(GaussianSteps):
     name = "allocation-renyi"
     asks = "divergence"
     constraints = (FEWER_THAN_STEPS,)
-    monotone = proved(
-        **_GAUSSIAN, renyi_order=grows(proofs.LARGER_ORDER), order_fraction=grows(proofs.LARGER_ORDER)
-    )
+    monotone = proved(**_GAUSSIAN, renyi_order=grows(LARGER_ORDER), order_fraction=grows(LARGER_ORDER))
     stated = MappingProxyType(
         {
             "adjacency": "add-remove (the larger divergence of both directions), remove (of the outputs with "

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
-from privcore.allocation.proofs import CONVEX, MORE_NOISE, PROFILE
+from privcore.allocation.problems import CONVEX, MORE_NOISE, PROFILE
 from privcore.constraint import AtMost
 from privcore.problem import Problem, falls, grows, proved
 from privcore.training import params as training_params

@@ -74,7 +74,7 @@ def _ends(bracket: dict[str, float]) -> str:
 def main() -> None:
     """Print our methods on the grid with seconds as JSON; runs in a separate process."""
     from privcore import Point, evaluate, find, find_problem
-    from privcore.allocation.poisson_certified import poisson
+    from privcore.allocation.poisson import poisson
     from privcore.allocation.reduction import one_of
 
     scheme = {"sigma": 1.0, "steps": 7, "delta": 1e-3}

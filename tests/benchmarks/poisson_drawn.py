@@ -8,7 +8,7 @@ from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 
 from privcore.allocation.comparisons import PoissonEpsilon
-from privcore.allocation.poisson_certified import PoissonCertified
+from privcore.allocation.poisson import PoissonCertified
 from privcore.answer import Answer
 from tests.benchmarks.measure import forget, head, measured, row, verdict
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from privcore import Bracket, Point, Problem, evaluate, find, find_problem, intersect
-from privcore.allocation.shuffling_maxima import largest_output
+from privcore.allocation.shuffling import largest_output
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, product_of
 from tests.benchmarks.measure import forget, head, measured, row, verdict

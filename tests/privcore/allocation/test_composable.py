@@ -8,7 +8,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
 from privcore import Answer, DomainError, Point, evaluate, find
-from privcore.allocation.composable import LOSS_STEP, allocated, allocation_pld
+from privcore.allocation.reduction import LOSS_STEP, allocated, allocation_pld
 from privcore.likelihood_ratio.distribution import RatioDistribution
 from privcore.likelihood_ratio.pld import from_pld, to_pld
 from tests.privcore.draws import problem

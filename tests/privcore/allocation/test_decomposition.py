@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from privcore import Answer, Method, Point, Problem, evaluate, find
 from privcore.allocation.decomposition import decomposition
-from privcore.allocation.poisson_certified import poisson
+from privcore.allocation.poisson import poisson
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import (
     LikelihoodRangeError,

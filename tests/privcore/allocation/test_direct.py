@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from privcore import Answer, DomainError, Point, Problem, evaluate, find
-from privcore.allocation.direct import fraction_moments, jensen, remove_moments
 from privcore.allocation.moments import (
     FRACTIONS,
     SPREAD_ORDERS,
@@ -20,6 +19,7 @@ from privcore.allocation.moments import (
     mixed_moments,
 )
 from privcore.allocation.reduction import blocks
+from privcore.allocation.renyi import fraction_moments, jensen, remove_moments
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 

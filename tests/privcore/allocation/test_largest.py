@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privcore import Answer, Point, evaluate, find
-from privcore.allocation.largest import log_exceedances, log_powers
+from privcore.allocation.sums import log_exceedances, log_powers
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 

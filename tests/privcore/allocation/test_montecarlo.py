@@ -7,13 +7,13 @@ import pytest
 from scipy.special import log_ndtr
 
 from privcore import Answer, Point, Problem, evaluate, find
-from privcore.allocation.order_statistics import (
+from privcore.allocation.montecarlo import (
+    Simulation,
     draw_exceedances,
     kept_ranks,
     normal_of_exceedance,
     rank_weights,
 )
-from privcore.allocation.sampled_ratio import Simulation
 from privcore.numerics.bounded_mean import MOST_GROUPS, SampledMean, kl_lower, kl_upper
 from tests.privcore.draws import problem
 

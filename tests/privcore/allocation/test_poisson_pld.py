@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privcore import Answer, Point, Problem, Status, evaluate, find, methods_for
-from privcore.allocation.poisson_pld import choose_grid, discretise
+from privcore.allocation.poisson import choose_grid, discretise
 from tests.privcore.draws import problem
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from privcore import Answer, Point, Problem, evaluate, find
 from privcore.allocation.moments import FRACTIONS
-from privcore.allocation.poisson_renyi import ORDERS, fraction_moments, poisson_moments
+from privcore.allocation.poisson import ORDERS, fraction_moments, poisson_moments
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 

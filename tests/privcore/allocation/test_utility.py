@@ -16,10 +16,17 @@ from scipy.special import ndtri
 from privcore import Answer, DomainError, Point, Status, evaluate, find
 from privcore.allocation.calibration import NoiseBracket, smallest_noise
 from privcore.allocation.combined import AllocationCombined
+from privcore.allocation.comparisons import AllocationError, ErrorOfMean, PoissonError
 from privcore.allocation.problems import AllocationEpsilon
-from privcore.allocation.utility_formula import crossing_dimension, noise_error, sampling_error, squared_error
-from privcore.allocation.utility_problems import AllocationError, ErrorOfMean, PoissonError
-from privcore.allocation.utility_simulation import UtilitySimulation, cap_of, log_moment
+from privcore.allocation.utility import (
+    UtilitySimulation,
+    cap_of,
+    crossing_dimension,
+    log_moment,
+    noise_error,
+    sampling_error,
+    squared_error,
+)
 from tests.privcore.draws import problem
 
 KINDS: list[type[ErrorOfMean]] = [AllocationError, PoissonError]

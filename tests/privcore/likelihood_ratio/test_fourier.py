@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privcore.allocation.comparisons import PoissonEpsilon
-from privcore.allocation.poisson_certified import PoissonCertified
+from privcore.allocation.poisson import PoissonCertified
 from privcore.answer import Answer
 from privcore.likelihood_ratio import fourier
 from privcore.likelihood_ratio.fourier import SPACING, epsilon_by_sums

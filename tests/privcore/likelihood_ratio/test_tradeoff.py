@@ -12,7 +12,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from privcore.allocation.poisson_certified import poisson
+from privcore.allocation.poisson import poisson
 from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution
 from privcore.likelihood_ratio.profile import (
     delta_upper,

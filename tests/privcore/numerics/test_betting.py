@@ -8,11 +8,10 @@ import pytest
 from scipy.stats import binom, norm
 
 from privcore import Point, find
-from privcore.allocation.montecarlo import AllocationMonteCarlo
+from privcore.allocation.comparisons import AllocationError, ErrorOfMean, PoissonError
+from privcore.allocation.montecarlo import AllocationMonteCarlo, Simulation
 from privcore.allocation.problems import AllocationDelta
-from privcore.allocation.sampled_ratio import Simulation
-from privcore.allocation.utility_problems import AllocationError, ErrorOfMean, PoissonError
-from privcore.allocation.utility_simulation import UtilitySimulation
+from privcore.allocation.utility import UtilitySimulation
 from privcore.labels.draws import Rung, excess
 from privcore.labels.problems import LabelAdvantage, LabelRatioQuantile
 from privcore.labels.sampling import LabelsSampling

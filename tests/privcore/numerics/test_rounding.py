@@ -15,11 +15,11 @@ from flint import acb, arb, ctx
 from scipy import special
 from scipy.stats import binom
 
+from privcore.allocation.comparisons import AllocationError, PoissonError
 from privcore.allocation.decomposition import decomposition
-from privcore.allocation.largest import log_exceedances
-from privcore.allocation.truncated import _rest
-from privcore.allocation.utility_formula import squared_error
-from privcore.allocation.utility_problems import AllocationError, PoissonError
+from privcore.allocation.sums import log_exceedances
+from privcore.allocation.truncation import _rest
+from privcore.allocation.utility import squared_error
 from privcore.auditing.ceiling import Attaining, _largest
 from privcore.auditing.expected import simplex_success, success_cap
 from privcore.auditing.optimal import few_error_masses
