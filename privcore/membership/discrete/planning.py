@@ -40,30 +40,10 @@ class MembershipPlanning(Method[MembershipRecords]):
         if law.continuous > target:
             detail = "records of the continuous part are identified at any number of records"
             return Answer.enclosure(math.inf, math.inf, detail=detail)
-        lower, upper = least_records(law, target, problem.odds)
+        lower, upper = least_count(
+            lambda records: worst_advantage(law, records, problem.odds), target, RECORDS.upper
+        )
         return Answer.enclosure(lower, upper, detail="search over the exact advantage")
-
-
-def least_records(law: RecordDistribution, target: float, odds: float) -> tuple[float, float]:
-    """Return bounds of the least number of records whose advantage is at most the target.
-
-    Args:
-        law: Distribution of a record.
-        target: Tolerated advantage, > 0.
-        odds: Odds of the advantage, > 0.
-
-    Returns:
-        Lower and upper end; the upper end is infinite if 10^12 records are not proved to be enough.
-
-    Reference:
-        arXiv:2310.13786v6, Theorem 14.
-
-    Example:
-        >>> from privcore.distributions.record_notation import law
-        >>> least_records(law("uniform(2)"), 0.1, 1.0)
-        (16.0, 16.0)
-    """
-    return least_count(lambda records: worst_advantage(law, records, odds), target, RECORDS.upper)
 
 
 def _expected(law: RecordDistribution, target: float) -> float:
