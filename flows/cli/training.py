@@ -160,7 +160,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers.sourced import computed
     from flows.answers.statement import checked_format
     from flows.answers.statement import statement as statement_about
-    from flows.cli.lookup import uncovered
+    from flows.cli.uncovered import uncovered
 
     statement = None if statement is None else checked_format(statement)
     given = {
