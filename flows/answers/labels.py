@@ -300,10 +300,21 @@ class _Search:
         self.trials[bag_size] = trial
         return trial.value <= self.target.value
 
+    def passed(self, bag_size: int) -> bool:
+        """Return whether proofs show that larger bags reveal more, so that this size needs no simulation."""
+        if self.quantity != "advantage" or self.proved(bag_size):
+            return False
+        for size in (2 * bag_size, 4 * bag_size):
+            trial = self.proved(size) if size <= self.comparison.largest_bag_size else None
+            if trial is not None and self.more(trial.bracket):
+                self.trials[size] = trial
+                return True
+        return False
+
     def bisect(self) -> int | None:
         """Return the bag size at which doubling and bisection end, or None if no tried size is enough."""
         low, high = 0, 1
-        while not self.enough(high):
+        while self.passed(high) or not self.enough(high):
             if high == self.comparison.largest_bag_size:
                 return None
             low, high = high, min(2 * high, self.comparison.largest_bag_size)
