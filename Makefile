@@ -61,7 +61,7 @@ picture: $(STAMP)  ## run the sweep `loaders`, and draw it for README.md and the
 screenshots: $(STAMP)  ## take the pictures of the page for README.md (needs Debian's Chromium)
 	$(BIN)/python -m tests.docs.screenshots
 
-table: $(STAMP)  ## run the sweep `lookup` (twenty minutes) and publish all answers as one file in tables/
+table: $(STAMP)  ## run the sweep `lookup` (an hour and a half on two cores) and publish all answers as one file in tables/
 	$(BIN)/privsweep run lookup
 	$(BIN)/privsweep table publish --out tables
 

@@ -246,7 +246,6 @@ ONE_NUMBER = 0.002
 """Relative width of a bracket that is printed as one number, its upper end."""
 FURTHEST = 1e4
 """Largest quotient of the ends of the axis; a lower end below it is drawn at the edge."""
-_PLACES = {"computed": "computed now", "shipped": "from the shipped table"}
 _INDENT = "  "
 _MARKS = ("▎", "├", "─", "┤", "–")
 _PLAIN_MARKS = ("|", "|", "-", "|", "-")

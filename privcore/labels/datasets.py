@@ -26,22 +26,6 @@ SIZES: Mapping[str, tuple[int, int, int]] = MappingProxyType(
 )
 """Numbers of training examples, test examples and features, available without loading a data set."""
 
-DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "higgs-like": (
-            "Synthetic data, not physics: Gaussian features and labels of a logistic model, with the base "
-            "rate 0.530 and a best possible AUC of 0.880, similar to the Higgs data."
-        ),
-        "kdd-like": (
-            "Synthetic data, not clicks: Gaussian features and labels of a logistic model, with the base "
-            "rate 0.0445 of a click log and the advantage 0.00095 at epsilon 1 published for KDD Cup 2012."
-        ),
-        "breast-cancer": "569 biopsies with 30 measurements of cell nuclei; label 1 means benign (UCI).",
-        "digits": "1797 handwritten digits of 8 x 8 pixels; label 1 means a digit from 5 to 9 (UCI).",
-    }
-)
-"""Description of each data set, in one sentence."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class DataSet:

@@ -225,21 +225,6 @@ def _upper(cells: list[_Cells], atom: float) -> RatioDistribution:
     )
 
 
-@dataclass(frozen=True)
-class MixturePair(Ratio):
-    """Ratio of a pair of mixtures whose ratio increases with the output."""
-
-    p: Mixture
-    q: Mixture
-
-    def build(self, res: Resolution) -> RatioBracket:
-        return bracket_of((Part(self.p, self.q),), 0.0, res)
-
-    @property
-    def width(self) -> float:
-        return max(*self.p.means) - min(*self.q.means, 0.0)
-
-
 MOST_COPIES = 1000
 """Largest number of counts; a batch with more copies of an example is not enclosed."""
 SMALLEST_EXPONENT = -100.0

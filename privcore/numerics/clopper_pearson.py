@@ -1,31 +1,14 @@
 """Exact confidence bounds of binomial rates, rounded to the safe side."""
 
-import math
 from collections.abc import Callable
 
 import scipy
 
 from privcore.numerics.binomial import window
-from privcore.numerics.rounding import BINOMIAL_WINDOW, FEW_FUNCTIONS
+from privcore.numerics.rounding import BINOMIAL_WINDOW
 
 _STEP = 1e-9
 """First relative move of a rate away from its data; larger moves follow while its tail is too large."""
-
-
-def shared_error(confidence: float) -> float:
-    r"""Return the error probability of each of two bounds from independent data: $1 - \sqrt{1 - \beta}$.
-
-    Args:
-        confidence: Probability 1 - beta that both bounds hold, in (0, 1).
-
-    Returns:
-        Error probability, rounded down; a little more than half of beta.
-
-    Example:
-        >>> round(shared_error(0.95), 6)
-        0.025321
-    """
-    return -math.expm1(0.5 * math.log(confidence)) * (1.0 - FEW_FUNCTIONS)
 
 
 def rate_at_least(trials: int, successes: int, error: float) -> float:

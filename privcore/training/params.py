@@ -30,15 +30,6 @@ ADJACENCY = Choice(
         "directions of add-remove"
     ),
 )
-ADDED_OR_ZEROED = Choice(
-    name="adjacency",
-    symbol=r"\sim",
-    choices=("add-remove", "remove", "add", "zero-out", "replace-one"),
-    meaning=(
-        "Neighbouring relation: one example more or less (add-remove, with its directions remove and add), "
-        "the same with its clipped gradient set to zero (zero-out), or one example replaced (replace-one)"
-    ),
-)
 BATCH_SIZE = Integer(
     name="batch_size",
     symbol="b",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most, shared_error
+from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most
 from privcore.numerics.gaussian import gaussian_rate_bounds
 from privcore.numerics.pairs_of_rates import GaussianRates
 from privcore.numerics.two_rates import TwoSamples, refuted
@@ -24,7 +24,7 @@ def found(x: int, n: int, y: int, m: int, error: float) -> float:
 
 def separate(x: int, n: int, y: int, m: int, error: float) -> float:
     """Return the mu that separate bounds of both rates refute."""
-    part = shared_error(1.0 - error)
+    part = 1.0 - math.sqrt(1.0 - error)
     return max(0.0, float(ndtri(rate_at_least(n, x, part)) - ndtri(rate_at_most(m, y, part))))
 
 

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from privcore.numerics.binomial_quantiles import LARGEST_SUMMED, quantile_of_few, quantile_of_many
-from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most, shared_error
+from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most
 from privcore.numerics.pairs_of_rates import RatesBelow
 from privcore.numerics.two_rates import Region, TwoSamples, refuted
 from tests.suites import some
@@ -104,7 +104,7 @@ def test_more_is_refuted_than_by_two_separate_bounds_and_nearly_the_normal_limit
         found = refuted(TwoSamples(many=x, trials=n, few=y, others=m), gain, 1.0, 0.05)
         one, other = x / n, y / m
         limit = one - other - 1.645 * math.sqrt(one * (1.0 - one) / n + other * (1.0 - other) / m)
-        part = shared_error(0.95)
+        part = 1.0 - math.sqrt(0.95)
         separate = rate_at_least(n, x, part) - rate_at_most(m, y, part)
         assert separate < found < one - other
         assert found - separate > 0.5 * (limit - separate)
