@@ -11,7 +11,7 @@ from flows.answers.show import NEIGHBOURS, bracket_text, kind_of
 from flows.answers.sourced import Sourced
 from flows.printing import exactly, html_table, listed, rounded_down, rounded_up
 from privcore import Bracket, LimitError, PrivsweepError, Problem, Status
-from storage.marks import origin_text
+from storage.schema import origin_text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from flows.answers.held import CertifiedEpsilon
 from flows.printing import as_text, exactly, html_table
 from privsweep.stored import DEFAULT_STORE
 from storage import open_store
-from storage.frames import converter
+from storage.export import converter
 from storage.located import located
 from storage.shipped import described, shipped_store, shipped_version
 

@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     from storage.errors import QueryError, StoreError
     from storage.lookup import Found
     from storage.manifest import Manifest, manifests, write_manifest
-    from storage.origin import Provenance, provenance
     from storage.parts import publish
-    from storage.schema import SCHEMA_VERSION, Row, schema_for, to_table
+    from storage.schema import SCHEMA_VERSION, Provenance, Row, provenance, schema_for, to_table
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -39,8 +38,7 @@ _MODULES = {
     "storage.lookup": ("Found",),
     "storage.manifest": ("Manifest", "manifests", "write_manifest"),
     "storage.parts": ("publish",),
-    "storage.origin": ("Provenance", "provenance"),
-    "storage.schema": ("SCHEMA_VERSION", "Row", "schema_for", "to_table"),
+    "storage.schema": ("SCHEMA_VERSION", "Provenance", "Row", "provenance", "schema_for", "to_table"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from privcore import PROBLEMS
 from storage.disk import write_atomically
 from storage.lookup_table import LookupTable
-from storage.marks import origin_text
-from storage.schema import schema_for
+from storage.schema import origin_text, schema_for
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 LICENCE = "https://spdx.org/licenses/Apache-2.0.html"

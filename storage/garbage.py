@@ -11,26 +11,25 @@ import pyarrow as pa
 
 from storage import layout, snapshot
 from storage.compaction import finish, publish_checked
-from storage.contradictions import contradict
 from storage.errors import StoreError, reason
 from storage.folder import Folder
-from storage.manifest import read_manifest
-from storage.marks import IMPORTED
-from storage.parts import parts, problem_of, read_part
-from storage.replacements import (
+from storage.manifest import (
     Replacement,
     delete_replaced,
     lingering,
     newest,
     reached,
+    read_manifest,
     read_replacement,
     replacements,
     steadily,
     successors,
     write_replacement,
 )
-from storage.snapshot_folder import snapshot_folder
-from storage.views import CHOICE
+from storage.parts import parts, problem_of, read_part
+from storage.schema import IMPORTED
+from storage.snapshot import snapshot_folder
+from storage.views import CHOICE, contradict
 
 _COMPARED = ("point_id", "status", "versions", "lower", "upper", "value", "confidence", "finished_at")
 

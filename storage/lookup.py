@@ -7,14 +7,220 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-from privcore.parameter import Value
-from privcore.problem import Problem
-from storage.chords import Chord, Corner, best_chords, neighbours
+from privcore.numerics.profile_chord import epsilon_above, epsilon_below
+from privcore.parameter import Choice, Text, Value
+from privcore.problem import LookupAxis, Problem, Trend
 from storage.errors import ContradictionError
-from storage.imported import imported_ends
-from storage.monotone_index import relation
-from storage.views import quoted, quoted_product, view_name
+from storage.views import imported_ends, quoted, quoted_product, view_name
+
+# Ends that follow from two stored problems, by the convexity of the privacy profile between their deltas.
+
+NEAREST = 4
+"""Stored values on each side of a question whose corners are combined."""
+
+Corner = tuple[float, str | None, dict[str, Value] | None]
+"""An end of a stored bracket, its method, and the fields of its problem; method and fields may be None."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chord:
+    """An end that follows from two stored problems.
+
+    Attributes:
+        bound: The end.
+        near: The corner whose own end is of the same side.
+        far: The corner whose upper end is used.
+    """
+
+    bound: float
+    near: Corner
+    far: Corner
+
+
+def neighbours(stored: Sequence[Any], value: Any) -> list[Any]:
+    """Return the nearest stored values on both sides of a value; none if the value itself is stored.
+
+    Args:
+        stored: Stored values in order.
+        value: The value of the question.
+
+    Example:
+        >>> neighbours([1e-8, 1e-6, 1e-5], 3e-6), neighbours([1e-8, 1e-6, 1e-5], 1e-6)
+        ([1e-08, 1e-06, 1e-05], [])
+    """
+    place = bisect_left(stored, value)
+    if place != bisect_right(stored, value):
+        return []
+    return [*stored[max(0, place - NEAREST) : place], *stored[place : place + NEAREST]]
+
+
+def best_chords(problem: Problem, corners: Sequence[tuple[Corner, Corner]]) -> dict[str, Chord]:
+    """Return the best chord for each end of a question that has any.
+
+    A corner of the question with another delta bounds the question's other fields at the delta of the corner
+    itself, so its own delta is used.
+
+    Args:
+        problem: The question.
+        corners: For each neighbouring delta in order, the corners below and above of the question at it.
+    """
+    (name,) = problem.exp_convex
+    asked = getattr(problem, name)
+    lowers = [(float(fields[name]), corner) for corner, _ in corners if (fields := corner[2]) is not None]
+    uppers = [(float(fields[name]), corner) for _, corner in corners if (fields := corner[2]) is not None]
+    found: dict[str, Chord] = {}
+    for at, near in uppers:
+        for further, far in uppers:
+            if at < asked < further:
+                bound = epsilon_above(asked, (at, near[0]), (further, far[0]))
+                if "upper" not in found or bound < found["upper"].bound:
+                    found["upper"] = Chord(bound=bound, near=near, far=far)
+    for at, near in lowers:
+        for further, far in uppers:
+            if asked < at < further or further < at < asked:
+                bound = epsilon_below(asked, (at, near[0]), (further, far[0]))
+                if bound > (found["lower"].bound if "lower" in found else 0.0):
+                    found["lower"] = Chord(bound=bound, near=near, far=far)
+    return found
+
+
+# The monotone index: for each cell of the grid of stored values, the stored brackets with the best ends.
+#
+# A lookup between grid points needs the best bracket among all stored problems whose truth is proved at
+# least as large (for upper ends) or at most as large (for lower ends). On ten million rows this search
+# takes a tenth of a second. Its result depends only on the cell, between stored values, that contains the
+# question, so it is tabulated once, by a running minimum along every axis.
+
+SPARSE = 2.0
+"""Most cells for each stored problem: a sparser grid is not tabulated, and lookups search the brackets."""
+SMALL = 2_000_000
+"""Number of cells up to which a grid is tabulated even if it is sparse."""
+LARGEST_AXIS = 2_000
+"""Most values of a field for which a grid is tabulated, since a lookup reads all of them."""
+
+Integers = npt.NDArray[np.int64]
+Column = npt.NDArray[np.generic]
+
+
+def add_monotone_index(connection: duckdb.DuckDBPyConnection, kind: type[Problem]) -> None:
+    """Tabulate the best corners of a problem's stored brackets, which are sorted in `brackets.<problem>`.
+
+    `axes.<problem>` gets the stored values of every axis. `corners.<problem>` gets a row for each cell of
+    their product, the last axis fastest: `lower_row` and `upper_row` are row numbers of brackets, or -1.
+    Both tables stay empty if no axis has a proved trend, or the grid is too sparse.
+    """
+    view = view_name(kind.name)
+    connection.execute(f'create table axes."{view}" (field varchar, number double, word varchar)')
+    connection.execute(f'create table corners."{view}" (lower_row integer, upper_row integer)')
+    count = connection.execute(f'select count(*) from brackets."{view}"').fetchall()[0][0]
+    if not count or not kind.monotone:
+        return
+    axes = kind.lookup_axes()
+    lengths = ", ".join(f"approx_count_distinct({quoted_product(axis)})" for axis in axes)
+    about = connection.execute(f'select {lengths} from brackets."{view}"').fetchall()[0]
+    if max(about) > 2 * LARGEST_AXIS:
+        return
+    for axis in axes:
+        column = "word" if _is_word(kind, axis) else "number"
+        connection.execute(
+            f"""
+            insert into axes."{view}" (field, {column})
+            select distinct '{axis.name}', {quoted_product(axis)} from brackets."{view}" order by 2
+            """
+        )
+    shape = tuple(len(_values(connection, kind, axis)) for axis in axes)
+    if max(shape) > LARGEST_AXIS or math.prod(shape) > max(SMALL, SPARSE * count):
+        connection.execute(f'delete from axes."{view}"')
+        return
+    cell = _cells(connection, kind, shape)
+    lower = _best(connection, kind, shape, cell, "lower")
+    upper = _best(connection, kind, shape, cell, "upper")
+    connection.register("rows", pa.table({"lower_row": lower, "upper_row": upper}))
+    connection.execute(f'insert into corners."{view}" select lower_row, upper_row from rows')
+    connection.unregister("rows")
+
+
+def relation(axis: LookupAxis, end: str) -> str:
+    """Return the relation of a corner to the question on this axis: `=`, `<=` or `>=`.
+
+    The truth at a corner above is at least as large as at the question.
+
+    Args:
+        axis: The quantity that is compared.
+        end: `upper` for corners above, `lower` for corners below.
+    """
+    if axis.monotone is None:
+        return "="
+    grows = axis.monotone.trend is Trend.INCREASING
+    return ">=" if grows == (end == "upper") else "<="
+
+
+def _is_word(kind: type[Problem], axis: LookupAxis) -> bool:
+    """Return whether the values on an axis are strings."""
+    return isinstance(kind.parameters[axis.factors[0]], Choice | Text)
+
+
+def _column(connection: duckdb.DuckDBPyConnection, query: str) -> Column:
+    return connection.sql(query).to_arrow_table().column(0).to_numpy()  # type: ignore[no-any-return]
+
+
+def _values(connection: duckdb.DuckDBPyConnection, kind: type[Problem], axis: LookupAxis) -> Column:
+    """Return the stored values on an axis, sorted."""
+    column = "word" if _is_word(kind, axis) else "number"
+    query = f"select {column} from axes.\"{view_name(kind.name)}\" where field = '{axis.name}' order by 1"
+    return _column(connection, query)
+
+
+def _cells(connection: duckdb.DuckDBPyConnection, kind: type[Problem], shape: tuple[int, ...]) -> Integers:
+    """Return the cell number of every bracket, in the order of the rows."""
+    cell: Integers = np.zeros(1, np.int64)
+    for axis, length in zip(kind.lookup_axes(), shape, strict=True):
+        values = _values(connection, kind, axis)
+        query = f'select {quoted_product(axis)} from brackets."{view_name(kind.name)}" order by rowid'
+        stored = _column(connection, query)
+        cell = cell * length + np.searchsorted(values, stored)
+    return cell
+
+
+def _best(
+    connection: duckdb.DuckDBPyConnection,
+    kind: type[Problem],
+    shape: tuple[int, ...],
+    cell: Integers,
+    end: str,
+) -> npt.NDArray[np.int32]:
+    """Return, for every cell, the row of the bracket with the best end."""
+    sign = 1.0 if end == "upper" else -1.0
+    signed = f"if({end}_method is null, 'inf', {sign} * {end})"
+    query = f'select {signed} from brackets."{view_name(kind.name)}" order by rowid'
+    ends: npt.NDArray[np.float64] = _column(connection, query).astype(np.float64)
+    order = np.arange(len(cell))
+    if kind.products or kind.irrelevant:  # a cell may have several rows: the best is written last,
+        order = np.lexsort((-order, -ends))  # and of rows with equal ends, the first
+    best = np.full(math.prod(shape), np.inf)
+    best[cell[order]] = ends[order]
+    row = np.full(math.prod(shape), -1, np.int32)
+    row[cell[order]] = np.where(np.isinf(ends[order]), -1, order)
+    best, row = best.reshape(shape), row.reshape(shape)
+    for number, axis in enumerate(kind.lookup_axes()):
+        if axis.monotone is None:
+            continue
+        # The corners for the upper end of a cell lie in the direction of larger truth.
+        larger_first = relation(axis, end) == ">="
+        ends_along, rows_along = np.moveaxis(best, number, 0), np.moveaxis(row, number, 0)
+        if larger_first:
+            ends_along, rows_along = ends_along[::-1], rows_along[::-1]
+        for k in range(1, len(ends_along)):
+            better = ends_along[k - 1] < ends_along[k]  # strictly: on a tie, the cell's own bracket stays
+            # The ellipsis keeps an array if the problem has a single field.
+            np.copyto(ends_along[k, ...], ends_along[k - 1], where=better)
+            np.copyto(rows_along[k, ...], rows_along[k - 1], where=better)
+    return row.ravel()
+
 
 Fields = Mapping[str, Value] | None
 
@@ -64,7 +270,7 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
     corner above if every axis with a proved trend gives a truth at least as large, and every other axis is
     equal; its upper bound then holds for the question too. Corners below give the lower bound. Of equal
     bounds, that of the question itself is taken. Between stored values of a field in which the exponential of
-    the truth is proved to be convex, two corners together give better ends (`storage.chords`).
+    the truth is proved to be convex, two corners together give better ends (`storage.lookup`).
 
     Args:
         connection: Connection to a snapshot.

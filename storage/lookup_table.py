@@ -6,21 +6,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from privcore import PROBLEMS, Problem
+from privcore import PROBLEMS, Answer, Direction, Point, Problem, Status, find, find_problem
+from privcore.errors import PrivsweepError
+from privcore.point import canonical, hashed
 from storage import layout
 from storage.catalog import Store
+from storage.compaction import named
 from storage.disk import write_atomically
 from storage.errors import StoreError, reason
-from storage.imported import sources_of
-from storage.part_columns import not_utf8
-from storage.parts import NUMBERS, ROW_GROUP
-from storage.plausible import LAST
-from storage.schema import BOOKKEEPING, RESULTS, SCHEMA_VERSION, VERSION_KEY, schema_for
-from storage.views import current
+from storage.folder import Folder
+from storage.manifest import replacements
+from storage.parts import LAST, NUMBERS, ROW_GROUP, parts, problem_of, publish, read_part, too_late
+from storage.schema import (
+    BOOKKEEPING,
+    RESULTS,
+    SCHEMA_VERSION,
+    VERSION_KEY,
+    not_utf8,
+    object_in,
+    problem_id,
+    schema_for,
+)
+from storage.views import current, marked, remedy, rigorous, source_of, sources_of
 
 KEY = b"privsweep.lookup_table"
 """Metadata key of the version, by which a lookup table differs from other Parquet files."""
@@ -248,3 +260,193 @@ def answered_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
             ]
             for row in rows.select(columns).to_pylist():
                 yield {"problem": kind.name, **row, "imported": table.version}
+
+
+# Differences of brackets and answers between two lookup tables.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """Changes of the brackets of one problem class between two tables, as numbers of problems.
+
+    Attributes:
+        problem: Name of the class.
+        same: Problems with equal brackets.
+        added: Problems only in the new table.
+        removed: Problems only in the old table.
+        tighter: Problems whose new bracket lies within the old bracket.
+        wider: Problems whose new bracket contains the old bracket.
+        shifted: Problems with one tighter and one wider end.
+        disjoint: Problems whose brackets contradict one another, or themselves: one of the tables is wrong.
+        answers: Single answers, proved or not, that differ or are only in one table. If no bracket changed,
+            they explain why the versions differ.
+    """
+
+    problem: str
+    same: int
+    added: int
+    removed: int
+    tighter: int
+    wider: int
+    shifted: int
+    disjoint: int
+    answers: int
+
+
+_BECAME = tuple(name for name in Moved.__dataclass_fields__ if name != "problem")
+
+
+def compare(old: LookupTable, new: LookupTable) -> list[Moved]:
+    """Compare the best proved brackets of two tables.
+
+    Args:
+        old: The first table.
+        new: The second table, usually a later one.
+
+    Returns:
+        The changes of each problem class of either table, sorted by name.
+    """
+    with duckdb.connect(config={"python_enable_replacements": "false"}) as connection:
+        for name, table in (("old", old), ("new", new)):
+            connection.register(f"{name}_rows", table.rows)
+            connection.execute(
+                f"create view {name}_answers as select problem, {', '.join(ANSWER)} from {name}_rows"
+            )
+            connection.execute(
+                f"""
+                create table {name} as
+                select problem_id, any_value(problem) as problem, max(lower) as lower, min(upper) as upper
+                from {name}_rows where {rigorous()} group by problem_id
+                """
+            )
+        counted = connection.execute(
+            """
+            select coalesce(o.problem, n.problem) as problem,
+                   case when o.problem_id is null then 'added'
+                        when n.problem_id is null then 'removed'
+                        when greatest(o.lower, n.lower) > least(o.upper, n.upper) then 'disjoint'
+                        when o.lower = n.lower and o.upper = n.upper then 'same'
+                        when n.lower >= o.lower and n.upper <= o.upper then 'tighter'
+                        when n.lower <= o.lower and n.upper >= o.upper then 'wider'
+                        else 'shifted' end as became,
+                   count(*)
+            from old as o full join new as n using (problem_id)
+            group by 1, 2
+            union all
+            select problem, 'answers', count(distinct point_id)
+            from ((from old_answers except from new_answers)
+                  union all (from new_answers except from old_answers))
+            group by 1
+            order by 1
+            """
+        ).fetchall()
+    numbers: dict[str, dict[str, int]] = {}
+    for problem, became, count in counted:
+        numbers.setdefault(problem, dict.fromkeys(_BECAME, 0))[became] = count
+    return [Moved(problem=problem, **counts) for problem, counts in numbers.items()]
+
+
+# Import of a lookup table into a store: every row is checked, and marked with its source.
+
+_LACKS = {Direction.UPPER: "lower end", Direction.LOWER: "upper end", Direction.ESTIMATE: "ends"}
+_ENDS = ("lower", "upper")
+_POINT = ("problem_id", "method", "method_version", "knobs")
+
+
+def import_lookup_table(table: LookupTable, place: Folder, *, checked: bool = True) -> list[Path]:
+    """Publish the rows of a lookup table as parts of a store; importing it again changes nothing.
+
+    The rows are marked with the version of the table. Points that the store computed itself are left out.
+
+    Args:
+        table: The table.
+        place: The store; it is created if it does not exist.
+        checked: Whether to check and mark the rows. The shipped table is neither, as a part of the release.
+
+    Returns:
+        The parts.
+
+    Raises:
+        StoreError: A problem or method is of another release, a row is not an answer, does not match its id,
+            has a time to come, or contradicts a row of the store, or the disk refused; parts published before
+            the error stay.
+    """
+    if checked and (late := too_late(table.rows)):
+        raise StoreError(
+            f"Cannot import version {table.version}: its {late}; correct the clock or the table."
+        )
+    new = list(_parts(table, checked))
+    place.refresh()  # a part that the bucket has lost is published again
+    if checked:
+        new = [rows for rows in (_without_own(rows, place, table.version) for rows in new) if len(rows)]
+    replaced = [name for each in replacements(place) for name in each.old]
+    # Equal bytes have equal names, and a part whose name was replaced before would be deleted.
+    return [publish(place, named(rows, replaced) if replaced else rows) for rows in new]
+
+
+def _without_own(rows: pa.Table, place: Folder, version: str) -> pa.Table:
+    """Return the rows of points that the store did not compute itself.
+
+    Raises:
+        StoreError: A bracket of the store, computed or imported, and a new one contradict one another.
+    """
+    new = {row["point_id"]: row for row in rows.select(["point_id", *_ENDS, "confidence"]).to_pylist()}
+    own = set()
+    for stored in _answers(place, rows["problem"][0].as_py()):
+        row, source = new.get(stored["point_id"]), source_of(stored["versions"])
+        if row is None:
+            continue
+        apart = row["lower"] > stored["upper"] or stored["lower"] > row["upper"]
+        if apart and row["confidence"] == 1.0:
+            one, other = (f"[{each['lower']!r}, {each['upper']!r}]" for each in (row, stored))
+            kept = f"computed {other}"
+            if source:
+                kept = f"has {other} from the lookup table {source}; {remedy([source])}"
+            its_row = f"its row {row['point_id']} is {one}, but {place.name} {kept}"
+            raise StoreError(f"Cannot import version {version}: {its_row}.")
+        if not source:
+            own.add(row["point_id"])
+    return rows.filter(pa.array([point not in own for point in rows["point_id"].to_pylist()]))
+
+
+def _answers(place: Folder, problem: str) -> Iterator[dict[str, Any]]:
+    """Yield the stored answers of a problem class."""
+    for path in parts(place):
+        if problem_of(path) == problem:
+            stored = read_part(place, path, ["point_id", "status", *_ENDS, "versions"]).to_pylist()
+            yield from (row for row in stored if row["status"] == Status.OK)
+
+
+def _parts(table: LookupTable, checked: bool) -> Iterator[pa.Table]:
+    """Yield the rows of each problem class, with the columns and types of the class."""
+    for name in sorted(set(table.rows["problem"].to_pylist())):
+        try:
+            kind = find_problem(name)
+            rows = rows_of(table, kind)
+            if checked:
+                _check(kind, rows)
+                rows = marked(rows, table.version)
+        except (PrivsweepError, pa.ArrowException, LookupError, ValueError, TypeError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise StoreError(f"Cannot import {name} of version {table.version}: {reason}.") from error
+        for start in range(0, len(rows), ROW_GROUP):
+            yield rows.slice(start, ROW_GROUP)
+
+
+def _check(kind: type[Problem], rows: pa.Table) -> None:
+    """Raise an error for a row that is not an answer, or whose ids do not match its problem and method."""
+    for row in rows.select([*kind.parameters, *_POINT, *ANSWER]).to_pylist():
+        problem = kind.from_fields({name: row[name] for name in kind.parameters})
+        point = canonical(problem, row["method"], row["method_version"], object_in(row["knobs"]))
+        if (row["problem_id"], row["point_id"]) != (problem_id(problem), hashed(point)):
+            raise StoreError(f"the id of row {row['point_id']} does not match its fields, {point}")
+        Answer(**{name: row[name] for name in ("lower", "upper", "value", "confidence")})
+        method = find(row["method"]).from_knobs(object_in(row["knobs"]))
+        if not 1 <= row["method_version"] <= method.version:
+            raise StoreError(f"row {row['point_id']} has {method.name} of version {row['method_version']}")
+        # The claim of an older version is unknown, and its ends are not relied on.
+        current, (lower, upper) = row["method_version"] == method.version, (row["lower"], row["upper"])
+        if current and not method.direction.allows(lower, upper, kind.largest):
+            lacks = f"{method.name} gives no {_LACKS[method.direction]}"
+            raise StoreError(f"row {row['point_id']} has the ends [{lower!r}, {upper!r}], but {lacks}")
+        Point(problem=problem, method=method)

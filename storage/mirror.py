@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from storage.disk import make_private
 from storage.errors import StoreError
 from storage.layout import MARK
-from storage.private_folder import make_private
 
 RECORDS, SWEEPS, RUNNING = "replaced/", "sweeps/", "running/"
 _FILES, _FOLDERS = (MARK, "store.sql"), ("data/", RECORDS, SWEEPS, RUNNING, "quarantine/")

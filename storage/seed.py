@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from privcore import METHODS
 from storage.located import located
-from storage.lookup_table import LookupTable, read_lookup_table
+from storage.lookup_table import LookupTable, import_lookup_table, read_lookup_table
 from storage.shipped import shipped_file
-from storage.table_import import import_lookup_table
 
 
 def current(table: LookupTable) -> LookupTable:

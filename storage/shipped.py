@@ -203,8 +203,10 @@ def _is_whole(folder: Path) -> bool:
 
 def _make(path: Path, folder: Path, *, checked: bool) -> None:
     """Import a table into a new store, which gets its name when it is complete."""
-    from storage.lookup_table import read_lookup_table  # these import modules that lookups do not need
-    from storage.table_import import import_lookup_table
+    from storage.lookup_table import (
+        import_lookup_table,
+        read_lookup_table,  # these import modules that lookups do not need
+    )
 
     table = read_lookup_table(path)  # compares all rows with the version
     folder.parent.mkdir(parents=True, exist_ok=True)

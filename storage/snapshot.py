@@ -2,11 +2,14 @@
 
 import hashlib
 import json
+import os
 import secrets
 import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,15 +18,150 @@ import pyarrow as pa
 
 from privcore import PROBLEMS
 from privcore.registry import used_versions
-from storage import layout, snapshot_records
-from storage.build import LAYOUT, build, build_in_memory, extend
-from storage.empty_snapshot import schemas
+from storage import layout
+from storage.build import LAYOUT, build, build_in_memory, extend, schemas
+from storage.disk import is_sheltered, make_private
 from storage.errors import StoreError, reason
 from storage.folder import Folder
+from storage.layout import CACHE, is_no_file
+from storage.located import cache_folder
 from storage.manifest import Manifest, manifests, missing, to_json
 from storage.parts import parts, problem_of
 from storage.schema import SCHEMA_VERSION, schema_for
-from storage.snapshot_folder import snapshot_folder
+
+# The folder of the snapshots of a store, in which no other user can exchange files.
+
+FOLDER = "snapshots"
+"""Folder of the records of snapshots, and of snapshots, in the user's cache folder."""
+
+
+def snapshot_folder(place: Folder) -> Path | None:
+    """Return the folder `cache` of a store, or a private folder of this user if others can change `cache`.
+
+    A snapshot is hashed before DuckDB opens it. Another user who can rename the files of a folder could put
+    a forged file there in between.
+
+    Returns:
+        The folder, which may be missing; None if this user cannot have a private one.
+    """
+    cache = place.root / CACHE
+    changed = cache if os.path.lexists(cache) else place.root
+    if not cache.is_symlink() and is_sheltered(changed.absolute().resolve()):
+        return cache
+    try:
+        root = os.fsencode(place.root.resolve())
+        folder = records_folder() / hashlib.blake2b(root, digest_size=16).hexdigest()
+    except (StoreError, OSError):
+        return None
+    return folder if make_private(folder) else None
+
+
+def records_folder() -> Path:
+    """Return the private folder for the records of the snapshots that this user built.
+
+    Raises:
+        StoreError: The folder is not private, or the user has no home folder.
+    """
+    folder = cache_folder() / FOLDER
+    if not make_private(folder):
+        raise StoreError(f"Expected {folder} to be a folder in which only this user can write.")
+    return folder
+
+
+# Private records of the snapshots that this user built: other files in the cache of a store are not read.
+#
+# A hash next to a snapshot would not help, since both can be changed together. So the hash is in the user's
+# own cache folder, and a snapshot without a record is built again.
+
+
+def remember(path: Path, sha256: str, origin: str = "") -> None:
+    """Record a snapshot that was just built; without room for the record, it is built again next time.
+
+    Args:
+        path: The snapshot.
+        sha256: Hash of its bytes.
+        origin: A text about its origin, for a later extension.
+    """
+    with suppress(OSError, StoreError):
+        record = _record(path)
+        if origin:
+            _write(_origin_file(record), origin)
+        _write(record, json.dumps([sha256, *_state(path)]))
+
+
+def origin_of(path: Path) -> tuple[str, str] | None:
+    """Return the hash of a snapshot that this user built, and the text about its origin, or None.
+
+    It is None, too, if the size of the file has changed since.
+    """
+    try:
+        record = _record(path)
+        sha256, _, size, *_ = json.loads(record.read_bytes())
+        if not isinstance(sha256, str) or size != path.stat().st_size:
+            return None
+        return sha256, _origin_file(record).read_text()
+    except (OSError, ValueError, LookupError, TypeError, StoreError):
+        return None
+
+
+def forget(path: Path) -> None:
+    """Delete a snapshot, and its record."""
+    path.unlink(missing_ok=True)
+    with suppress(OSError, StoreError):
+        record = _record(path)
+        record.unlink(missing_ok=True)
+        _origin_file(record).unlink(missing_ok=True)
+
+
+def trusted(paths: list[Path]) -> Iterator[Path]:
+    """Yield the snapshots that this user built and that have not changed since; delete those that have.
+
+    The bytes are hashed only if the state of the file changed: no program can change a file and keep the time
+    of its last change of state, and DuckDB has a checksum of each block for changes by the disk itself.
+    """
+    for path in paths:
+        try:
+            sha256, *state = json.loads(_record(path).read_bytes())
+            if is_no_file(path):
+                continue
+            # DuckDB would replay a log next to the file; a snapshot that was built whole has none.
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+            if state != (now := _state(path)):
+                # Inode, size, times: of another size, the file is another one, and may be too long to hash.
+                if state[1] != now[1] or sha256_of(path) != sha256:
+                    forget(path)
+                    continue
+                remember(path, sha256)
+        except (OSError, ValueError, TypeError, StoreError):  # no record, or none that this release wrote
+            continue
+        yield path
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _state(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _write(path: Path, text: str) -> None:
+    staged = path.with_suffix(f".{os.getpid()}.tmp")
+    staged.write_text(text)
+    staged.replace(path)
+
+
+def _origin_file(record: Path) -> Path:
+    return record.with_suffix(".origin")
+
+
+def _record(path: Path) -> Path:
+    name = hashlib.blake2b(os.fsencode(path.resolve()), digest_size=16).hexdigest()
+    return records_folder() / f"{name}.json"
+
 
 MOST_NEW = 0.5
 """Bytes of new parts, as a share of the bytes of all parts, up to which an older snapshot is extended."""
@@ -125,7 +263,7 @@ def connect(what: Contents) -> duckdb.DuckDBPyConnection:
         try:
             return _open(path)
         except duckdb.Error:  # removed by another process in between
-            snapshot_records.forget(path)
+            forget(path)
             path = None
     return _elsewhere(what)
 
@@ -135,14 +273,14 @@ def sound(what: Contents) -> Path | None:
     folder = snapshot_folder(what.place)
     if folder is None:
         return None
-    return next(snapshot_records.trusted(sorted(folder.glob(f"snapshot-{what.digest}-*.duckdb"))), None)
+    return next(trusted(sorted(folder.glob(f"snapshot-{what.digest}-*.duckdb"))), None)
 
 
 def discard(place: Folder, digest: str) -> None:
     """Delete the snapshot of contents with this digest, because DuckDB found it damaged."""
     if folder := snapshot_folder(place):
         for path in folder.glob(f"snapshot-{digest}-*.duckdb"):
-            snapshot_records.forget(path)
+            forget(path)
 
 
 def _elsewhere(what: Contents) -> duckdb.DuckDBPyConnection:
@@ -193,13 +331,13 @@ def _build_aside(what: Contents) -> Path:
         unfinished = Path(scratch) / path.name
         if not _extended(unfinished, what, folder):
             build(unfinished, what.place, what.parts, what.manifests)
-        sha256 = snapshot_records.sha256_of(unfinished)
+        sha256 = sha256_of(unfinished)
         unfinished.replace(path)
-    snapshot_records.remember(path, sha256, _origin(what))
+    remember(path, sha256, _origin(what))
     found = [p for p in folder.glob("snapshot-*.duckdb") if not p.is_dir()]  # `gc` deletes folders
     others = [p for p in found if p != path and not _is_of_others(what, p)]
     for old in sorted(others, key=_age)[KEPT - 1 :]:
-        snapshot_records.forget(old)
+        forget(old)
     return path
 
 
@@ -218,7 +356,7 @@ def _extended(path: Path, what: Contents, folder: Path) -> bool:
     release, parts = json.loads(_origin(what) or '["", {}]')
     size = sum(bytes_ for bytes_, _ in parts.values())
     for old in sorted(folder.glob("snapshot-*.duckdb"), key=_age) if release else []:
-        sha256, origin = snapshot_records.origin_of(old) or ("", '["", {}]')
+        sha256, origin = origin_of(old) or ("", '["", {}]')
         of_release, known = json.loads(origin or '["", {}]')
         if of_release != release or not known.items() <= parts.items():
             continue
@@ -228,7 +366,7 @@ def _extended(path: Path, what: Contents, folder: Path) -> bool:
             continue
         try:
             shutil.copyfile(old, path)
-            if snapshot_records.sha256_of(path) == sha256:
+            if sha256_of(path) == sha256:
                 extend(path, what.place, what.parts, new, what.manifests)
                 return True
         except _FULL:  # if the disk is full, building again raises

@@ -1,24 +1,244 @@
 """Verification of every file of a store against its name and its manifest."""
 
+import hashlib
+import json
+import os
+import secrets
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from storage import layout
-from storage.contradictions import contradictions
-from storage.errors import DamagedError, StoreError
+from privcore import PROBLEMS, Point, find, find_problem
+from privcore.errors import PrivsweepError
+from privcore.registry import used_versions
+from storage import disk, layout
+from storage.build import LAYOUT
+from storage.errors import DamagedError, DegradedWarning, StoreError, reason
 from storage.export import NAME as STORE_SQL
 from storage.folder import Folder
-from storage.identities import misnaming
-from storage.manifest import Manifest, missing, read_manifest
-from storage.parts import problem_of, read_part, survey
-from storage.plausible import UNCHECKED, doubts
-from storage.replacements import Replacement, newest, reached, read_replacement, settled, successors
-from storage.views import CHOICE
+from storage.manifest import (
+    Manifest,
+    Replacement,
+    files,
+    missing,
+    newest,
+    reached,
+    read_manifest,
+    read_replacement,
+    settled,
+    successors,
+    to_json,
+)
+from storage.parts import UNCHECKED, doubts, ids_hash, misnaming, problem_of, read_part, survey
+from storage.schema import SCHEMA_VERSION, object_in, schema_for
+from storage.snapshot import Contents
+from storage.views import CHOICE, contradictions
+
+# Reading of a damaged store without the files that cannot be trusted, with one warning for each file.
+
+
+def warn(sentence: str) -> None:
+    """Warn of a file that is left out."""
+    warnings.warn(sentence, DegradedWarning, stacklevel=4)
+
+
+class Around:
+    """A store without its damaged files.
+
+    Attributes:
+        place: The store.
+        tell: Function that gets one sentence about each file that is left out, once.
+    """
+
+    def __init__(self, place: Folder, tell: Callable[[str], None] = warn) -> None:
+        self.place = place
+        self.tell = tell
+        self._told: set[str] = set()
+        self._sound: set[tuple[Path, int, int]] = set()
+
+    def parts(self) -> list[Path]:
+        """Return the sound parts, sorted, and warn about the others."""
+        found, foreign = survey(self.place)
+        for path in foreign:
+            self._tell(f"{self.place.shown(path)} is not part of the store; it is left out.")
+        return [path for path in found if self._is_sound(path)]
+
+    def manifests(self) -> list[Manifest]:
+        """Return the sound manifests, the latest last, and warn about the others."""
+        sweeps: list[Manifest] = []
+        made: list[Replacement] = []
+        for path in self.place.entries(layout.SWEEPS) + self.place.entries(layout.REPLACED):
+            if layout.is_no_file(path):
+                self._tell(f"{self.place.shown(path)} is not part of the store; it is left out.")
+                continue
+            try:
+                if path.parent.name == layout.SWEEPS:
+                    sweeps.append(read_manifest(self.place, path))
+                else:
+                    made.append(read_replacement(self.place, path))
+            except StoreError as error:
+                if os.path.lexists(path):  # else gc deleted a record that no manifest needs
+                    self._tell(str(error))
+        current = [sweep.with_parts(newest(sweep.parts, made)) for sweep in sweeps]
+        return sorted(current, key=lambda sweep: (sweep.finished_at, sweep.digest))
+
+    def contents(self) -> Contents:
+        """Return the contents of a snapshot, and warn about missing parts that manifests list."""
+        self.place.check()
+        before = files(self.place)
+        sweeps = self.manifests()
+        found = self.parts()
+        lost = [(sweep, name) for sweep in sweeps for name in sweep.parts if not self._path(name).exists()]
+        if lost and not files(self.place).issuperset(before):
+            raise FileNotFoundError(self._path(lost[0][1]))  # replaced meanwhile: `steadily` reads again
+        for sweep, name in lost:
+            self._tell(missing(self.place, sweep, name))
+        content = [
+            ["degraded", LAYOUT, SCHEMA_VERSION, duckdb.__version__],
+            [[p.name, str(schema_for(p))] for p in PROBLEMS],
+            list(used_versions().items()),
+            [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in found],
+            [to_json(sweep) for sweep in sweeps],
+        ]
+        digest = hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+        return Contents(place=self.place, parts=tuple(found), manifests=tuple(sweeps), digest=digest)
+
+    def _is_sound(self, path: Path) -> bool:
+        """Return whether a part is sound; its bytes are read once after each change."""
+        try:
+            status = path.stat()
+            state = path, status.st_size, status.st_mtime_ns
+            if state not in self._sound:
+                table = read_part(self.place, path)
+                if predicate := misnaming(path, table):
+                    self._tell(f"{self.place.shown(path)} {predicate}; it is left out.")
+                    return False
+                self._sound.add(state)
+        except (OSError, StoreError) as error:
+            if not os.path.lexists(path):  # replaced meanwhile: `steadily` reads again
+                raise FileNotFoundError(path) from error
+            self._tell(str(error))
+            return False
+        return True
+
+    def _path(self, name: str) -> Path:
+        return self.place.data / name
+
+    def _tell(self, sentence: str) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self.tell(sentence)
+
+
+# Salvage from a damaged store: quarantine of files, and recovery of the points that their bytes prove.
+
+
+def set_aside(place: Folder, paths: Iterable[Path]) -> Path:
+    """Move files into a new folder below `quarantine`, which readers ignore; names and folders are kept.
+
+    Args:
+        place: The store.
+        paths: Files or folders below it; missing ones are ignored.
+
+    Returns:
+        The new folder; it does not exist if nothing was moved.
+
+    Raises:
+        StoreError: The quarantine is a link, or the disk refused; files that were moved before stay there.
+    """
+    place.entries(layout.QUARANTINE)  # refuses a link, which may lead anywhere
+    folder = place.root / layout.QUARANTINE / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+    touched: set[Path] = set()
+    try:
+        for path in paths:
+            target = folder / path.relative_to(place.root)
+            if path.exists() or path.is_symlink():
+                disk.make_folder(target.parent)
+                place.rename(path, target)
+                touched |= {path.parent, target.parent}
+        for each in sorted(touched):
+            disk.sync_folder(each)
+    except OSError as error:
+        raise StoreError(f"Cannot move {place.shown(error.filename)}: {reason(error)}.") from error
+    return folder
+
+
+def untrue_records(place: Folder, besides: Collection[Path] = ()) -> list[Path]:
+    """Return the records of replacements that lead to missing parts.
+
+    Without these records, a manifest lists its own parts again, so that missing parts are reported.
+
+    Args:
+        place: The store.
+        besides: Parts that are about to be quarantined, and count as missing.
+    """
+    return settled(place, lambda: _untrue_records(place, besides))
+
+
+def _untrue_records(place: Folder, besides: Collection[Path]) -> list[Path]:
+    made: dict[Path, Replacement] = {}
+    for path in place.entries(layout.REPLACED):
+        try:
+            made[path] = read_replacement(place, path)
+        except StoreError:  # `verify` reports it
+            continue
+    after = successors(made.values())
+    held = {
+        path: [place.data / n for n in reached(one.new, after) - after.keys()] for path, one in made.items()
+    }
+    return [
+        path
+        for path, parts in held.items()
+        if not parts or not all(part.exists() and part not in besides for part in parts)
+    ]
+
+
+def told_points(path: Path) -> tuple[dict[str, Point], bool]:
+    """Return the points of a damaged part that can be proved from its bytes.
+
+    A row proves its point if the id computed from its fields equals the stored id, a hash of 128 bits. All
+    points are known if also their ids match the hash of points in the part's name, or the part's bytes match
+    the hash of bytes in it. Answers are not checked.
+
+    Args:
+        path: A part, or any other file or folder.
+
+    Returns:
+        The points by id, and whether they are all points of the part.
+    """
+    if not path.is_file():
+        return {}, False
+    try:
+        # Page checksums prevent changed bytes from being decoded.
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        (name,) = set(file.read(columns=["problem"])["problem"].to_pylist())
+        problem = find_problem(name)
+        present = [field for field in problem.parameters if field in file.schema_arrow.names]
+        rows = file.read(columns=["point_id", "method", "knobs", *present]).to_pylist()
+        ids = [str(row["point_id"]) for row in rows]
+    except (pa.ArrowException, OSError, ArithmeticError, ValueError, LookupError, TypeError, MemoryError):
+        return {}, False
+    points = {}
+    for row in rows:
+        fields = {field: row[field] for field in present if row[field] is not None}
+        try:
+            method = find(row["method"]).from_knobs(object_in(row["knobs"]))
+            point = Point(problem=problem.from_fields(fields), method=method)
+        except (PrivsweepError, ValueError, LookupError, TypeError, AttributeError):
+            continue
+        if point.id == row["point_id"]:
+            points[point.id] = point
+    named = path.name[:32], path.name[33:97]
+    whole = ids_hash(ids) == named[0] or hashlib.sha256(path.read_bytes()).hexdigest() == named[1]
+    return points, points.keys() == set(ids) and whole
+
 
 DAMAGED, TRUNCATED, MISSING, FOREIGN, MISNAMED = "damaged", "truncated", "missing", "foreign", "misnamed"
 UNREADABLE, MANIFEST, CONTRADICTION = "unreadable", "manifest", "contradiction"

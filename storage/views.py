@@ -1,17 +1,20 @@
 """The views over a store as SQL, for snapshots and for plain DuckDB; users rely on the names of the views."""
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+import duckdb
 import pyarrow as pa
 
 from privcore import PROBLEMS
 from privcore.distributions.notation import FROM_FILE, ONLY_ITS_VALUES
-from privcore.parameter import Text
-from privcore.problem import LookupAxis
+from privcore.parameter import Text, Value
+from privcore.problem import LookupAxis, Problem
 from privcore.registry import used_versions
 from storage.errors import StoreError
-from storage.marks import MARKED
-from storage.schema import BOOKKEEPING
+from storage.schema import BOOKKEEPING, IMPORTED, MARK, MARKED, object_in
 
 CHOICE = f"""
     case status when 'ok' then 0 when 'not_applicable' then 1 when 'crashed' then 3 else 2 end,
@@ -244,3 +247,163 @@ def _union(
         for problem, schema in problems.items()
     )
     return " union all ".join(selects)
+
+
+# Contradictions between stored answers: to one point, or of two methods to one problem.
+
+ROUNDING = 1e-6
+"""Relative difference of estimates and intervals of one point that other processors or libraries may make.
+
+Proofs may differ more, because rounding decides which cells are refined; they must intersect.
+"""
+
+
+def contradict(one: str, other: str) -> str:
+    """Return a condition in SQL: two answers to one point contradict one another.
+
+    Args:
+        one: Expression for a column of one answer, with `{}` in the place of the column, such as `min({})`.
+        other: The same for the other answer; for aggregates, the two may be the extremes of all answers.
+    """
+
+    def apart(column: str) -> str:
+        """Return a condition: the two numbers, or nulls, differ by more than rounding."""
+        a, b = one.format(column), other.format(column)
+        close = f"isfinite({a}) and isfinite({b})"
+        close += f" and abs({a} - {b}) <= {ROUNDING!r} * greatest(abs({a}), abs({b}))"
+        return f"({a} is distinct from {b} and not coalesce({close}, false))"
+
+    def both(column: str, choice: str) -> str:
+        return f"{choice}({one.format(column)}, {other.format(column)})"
+
+    proofs = f"{both('confidence', 'least')} = 1.0"
+    disjoint = f"{both('lower', 'greatest')} > {both('upper', 'least')}"
+    return f"({apart('value')} or if({proofs}, {disjoint}, {apart('lower')} or {apart('upper')}))"
+
+
+def contradictions(
+    connection: duckdb.DuckDBPyConnection, shown: Callable[[str], str]
+) -> Iterator[tuple[str, str]]:
+    """Yield a part of each contradiction, and a sentence about it.
+
+    Args:
+        connection: Connection with the table `answers`: all rows of a problem, with their parts.
+        shown: Function that returns the name of a part in sentences.
+    """
+    different = connection.execute(
+        f"""
+        select point_id, min(part), max(part), list(distinct {IMPORTED}) filter (where {IMPORTED} <> '')
+        from answers where status = 'ok' group by point_id
+        having {contradict("min({})", "max({})")} order by point_id
+        """
+    ).fetchall()
+    for point, *both, sources in different:
+        detail = f"Point {point} has different answers in {' and '.join(map(shown, both))}"
+        for source in sources or ():
+            detail += f"; one was imported, see `privsweep table remove {source}`"
+        yield both[0], f"{detail}."
+    disjoint = connection.execute(
+        f"""
+        select problem_id, arg_max(method, lower)::varchar, max(lower), arg_max(part, lower),
+            arg_max({IMPORTED}, lower), arg_min(method, upper)::varchar, min(upper), arg_min(part, upper),
+            arg_min({IMPORTED}, upper)
+        from answers where {rigorous()} and lower <= upper group by problem_id
+        having max(lower) > min(upper) and count(distinct point_id) > 1 order by problem_id
+        """
+    ).fetchall()
+    for problem, low, lower, below, theirs, high, upper, above, other in disjoint:
+        detail = f"For problem {problem}, {low} has at least {lower!r} in {shown(below)}{_imported(theirs)}"
+        detail += f", but {high} at most {upper!r} in {shown(above)}{_imported(other)}"
+        yield below, f"{detail}; {remedy((theirs, other))}."
+
+
+def remedy(sources: Iterable[str]) -> str:
+    """Return the command that resolves a contradiction.
+
+    Args:
+        sources: Lookup tables from which the rows were imported; an empty text for an own row.
+    """
+    known = sorted(set(filter(None, sources)))
+    removals = [f"`privsweep table remove {source}` takes that import back" for source in known]
+    return "; ".join(removals) or "`privsweep verify --recompute all` finds which of them is wrong"
+
+
+def _imported(source: str) -> str:
+    return f" (imported from the table {source})" if source else ""
+
+
+# Imported rows: they are marked with the lookup table that they came from.
+#
+# The mark is the key `imported` in the column `versions`, so earlier releases read imported rows, and
+# `compact` and `gc` keep the mark.
+
+KEY = "imported"
+
+
+def marked(rows: pa.Table, source: str) -> pa.Table:
+    """Return rows with the mark of an import.
+
+    Args:
+        rows: Rows with the columns of a problem.
+        source: Version of the lookup table.
+
+    Raises:
+        StoreError: The versions of a row are not a JSON object of texts, so a mark below it could hide ours.
+    """
+    import pyarrow.compute as pc  # slow to import, and not needed by lookups
+
+    column = rows["versions"].cast(pa.string())
+    new = {}
+    for text in pc.unique(column).to_pylist():
+        versions = object_in(text)
+        # Earlier releases also find the mark after a quotation mark within a text.
+        if not all(
+            isinstance(each, str) and not set(name + each) & set('"\\') for name, each in versions.items()
+        ):
+            raise StoreError(f"expected versions of packages, got {text[:60]}")
+        new[text] = json.dumps({**versions, KEY: source}, sort_keys=True, separators=(",", ":"))
+    place, field = rows.column_names.index("versions"), rows.schema.field("versions")
+    values = pa.array([new[text] for text in column.to_pylist()]).cast(field.type)
+    return rows.set_column(place, field, values)
+
+
+def source_of(versions: str) -> str:
+    """Return the lookup table of a row from its column `versions`, at most 100 characters, or ""."""
+    found = re.search(MARK, versions or "")
+    return found[1] if found else ""
+
+
+def sources_of(versions: pa.ChunkedArray) -> dict[str, int]:
+    """Return the number of imported rows by their lookup table, from the column `versions`."""
+    found = Counter[str]()
+    for each in versions.cast(pa.string()).value_counts().to_pylist():
+        found[source_of(each["values"])] += each["counts"]
+    del found[""]
+    return dict(found)
+
+
+def imported_ends(
+    connection: duckdb.DuckDBPyConnection,
+    problem: Problem,
+    ends: Iterable[tuple[str, Mapping[str, Value] | None]],
+) -> list[tuple[str, str, str]]:
+    """Return the side, point id and lookup table of each stored end that was imported.
+
+    Args:
+        connection: Connection to a snapshot.
+        problem: A problem of the class.
+        ends: Side, `lower` or `upper`, and fields of the stored problem of each end.
+    """
+    if not connection.execute("select 1 from imported limit 1").fetchall():
+        return []
+    found = []
+    for end, fields in ends:
+        if fields is not None:
+            same = " and ".join(f"{quote(name)} = ?" for name in fields)
+            query = f"""
+                select point_id, source from imported where point_id in
+                    (select {end}_point from brackets."{view_name(problem.name)}" where {same})
+            """
+            if row := connection.execute(query, list(fields.values())).fetchone():
+                found.append((end, str(row[0]), str(row[1])))
+    return found

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from privcore.errors import PrivsweepError
 from storage.folder import Folder
-from storage.origin import provenance
-from storage.shared_store_token import shared_store_token
+from storage.located import shared_store_token
+from storage.schema import provenance
 from tasks import cluster
 from tasks.address import Address
 from tasks.batch import Batch

@@ -6,7 +6,7 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 
-from storage.origin import provenance
+from storage.schema import provenance
 from tasks.own_process import folders
 
 

@@ -10,9 +10,8 @@ from itertools import islice
 
 from privcore.answer import FAILURES, Answer, Status
 from storage.folder import Folder
-from storage.origin import Provenance
 from storage.parts import Packed, ids_hash, pack, parts, publish_packed, read_part
-from storage.schema import Row, to_table
+from storage.schema import Provenance, Row, to_table
 from tasks.batch import Batch
 from tasks.guard import Guard, Limits
 

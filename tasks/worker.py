@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from storage.folder import Folder
-from storage.located import located
-from storage.shared_store_token import store_with
+from storage.located import located, store_with
 from tasks.batch import Batch
 from tasks.errors import SetupError
 from tasks.guard import Guard

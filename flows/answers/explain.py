@@ -15,9 +15,7 @@ from flows.answers.sourced import Sourced, proofs
 from flows.printing import labelled, listed, say
 from privcore import METHODS, Method, Point, Problem
 from storage import Found, Store, provenance
-from storage.marks import IMPORTED
-from storage.origin import commit_text
-from storage.schema import object_in, problem_id
+from storage.schema import IMPORTED, commit_text, object_in, problem_id
 from storage.shipped import shipped_store
 from storage.views import rigorous, view_name
 

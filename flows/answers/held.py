@@ -32,11 +32,11 @@ from privcore import (
 from privcore.registry import TIGHT, promise
 from privcore.training import from_sizes
 from storage import Found, Row, Store, StoreError, publish, to_table
-from storage.contradictions import remedy
 from storage.export import write_store_sql
-from storage.functions import SqlFunction
-from storage.marks import origin_text
+from storage.query import SqlFunction
+from storage.schema import origin_text
 from storage.shipped import CORRECT, described, shipped_lookup, shipped_store, shipped_version
+from storage.views import remedy
 
 Computing = Callable[[Problem], Sourced]
 

@@ -13,8 +13,7 @@ from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, s
 from privcore import Bracket, Direction, Problem
 from privcore.registry import used_versions
 from storage import QueryError, Store
-from storage.marks import IMPORTED, NOT_RECOMPUTED, origin_text
-from storage.schema import problem_id
+from storage.schema import IMPORTED, NOT_RECOMPUTED, origin_text, problem_id
 from storage.shipped import shipped_store
 from storage.views import current, view_name
 

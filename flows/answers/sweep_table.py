@@ -12,11 +12,9 @@ from flows.spec.sweep import Sweep, embedded, embedded_names, from_spec, load
 from privcore import PROBLEMS, Bracket, Problem
 from privcore.errors import unknown
 from storage import Store
-from storage.contradictions import remedy
 from storage.errors import ContradictionError
-from storage.marks import NOT_RECOMPUTED
-from storage.schema import problem_id
-from storage.views import current, view_name
+from storage.schema import NOT_RECOMPUTED, problem_id
+from storage.views import current, remedy, view_name
 
 ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
 """Columns of the view `best` that make a bracket."""

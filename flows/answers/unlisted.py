@@ -5,7 +5,7 @@ import re
 from flows.printing import exactly
 from storage import Store
 from storage.macros import COMPARED, SHORT
-from storage.marks import NOT_RECOMPUTED, tables_text
+from storage.schema import NOT_RECOMPUTED, tables_text
 from storage.views import view_name
 
 _SHARED = ("results", "best", "conflicts", "query", "query_table")

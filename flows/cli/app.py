@@ -170,7 +170,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        from storage.origin import commit_text, provenance
+        from storage.schema import commit_text, provenance
         from storage.shipped import described, shipped_version
 
         code, table = provenance(), shipped_version()

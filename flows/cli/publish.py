@@ -16,7 +16,7 @@ from flows.terminal.window import fresh_line
 from privcore import DomainError, ExitCode
 from privcore.extras import require
 from storage.errors import StoreError
-from storage.marks import origin_text
+from storage.schema import origin_text
 
 if TYPE_CHECKING:
     from storage.lookup_table import LookupTable
@@ -90,8 +90,7 @@ def import_(
     """
     from flows.runs.recompute import check_import, new_seed
     from storage.located import located
-    from storage.lookup_table import read_lookup_table
-    from storage.table_import import import_lookup_table
+    from storage.lookup_table import import_lookup_table, read_lookup_table
 
     table = read_lookup_table(file or _shipped())
     place = located(store)
@@ -114,8 +113,8 @@ def remove(
     json: Json = False,
 ) -> None:
     """Delete the rows that were imported from a lookup table, and no others."""
+    from storage.compaction import remove as remove_rows
     from storage.located import located
-    from storage.removal import remove as remove_rows
 
     place = located(store)
     _print({"version": version, "removed": remove_rows(place, version), "store": place.name}, json)
@@ -127,8 +126,7 @@ def diff(
     json: Json = False,
 ) -> None:
     """Compare two lookup tables: common brackets, moved brackets. Exits with 1 on a contradiction."""
-    from storage.lookup_table import read_lookup_table
-    from storage.table_diff import Moved, compare
+    from storage.lookup_table import Moved, compare, read_lookup_table
 
     tables = [read_lookup_table(path) for path in (old, new)]
     moved = compare(*tables)

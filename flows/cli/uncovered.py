@@ -10,7 +10,7 @@ from flows.printing import exactly, listed
 from privcore import Problem
 from privcore.problem import LookupAxis
 from storage import Store
-from storage.monotone_index import relation
+from storage.lookup import relation
 from storage.views import quoted_product
 
 MOST_WORDS = 12

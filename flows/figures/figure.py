@@ -7,7 +7,7 @@ from flows.figures.panels import Panel
 from flows.figures.stored import Stored
 from privcore import Problem
 from storage import Store
-from storage.marks import origin_text
+from storage.schema import origin_text
 
 
 def _everything(_: Problem) -> bool:

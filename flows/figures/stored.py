@@ -12,7 +12,7 @@ from privcore import Point, Problem, Status
 from privcore.answer import FAILURES
 from privcore.parameter import Value
 from storage import Store
-from storage.marks import IMPORTED
+from storage.schema import IMPORTED
 
 Row = Mapping[str, Any]
 

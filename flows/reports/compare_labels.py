@@ -16,7 +16,7 @@ from flows.reports.summary import summary_of_bags
 from flows.reports.tables import contradictions_about
 from privcore import Bracket, find_problem
 from storage import Store
-from storage.contradictions import remedy
+from storage.views import remedy
 
 NAME = "compare-labels"
 ADVANTAGE, QUANTILE = "label-advantage", "label-ratio-quantile"

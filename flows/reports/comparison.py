@@ -12,7 +12,7 @@ from flows.spec.grid import count
 from flows.spec.sweep import embedded, load
 from privcore import Bracket
 from privcore.parameter import Value
-from storage.marks import origin_text
+from storage.schema import origin_text
 
 
 @dataclass(frozen=True, kw_only=True)

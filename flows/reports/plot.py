@@ -10,7 +10,7 @@ from functools import cached_property
 from flows.printing import exactly
 from privcore import Bracket
 from privcore.parameter import Value
-from storage.marks import origin_text
+from storage.schema import origin_text
 
 MOST_MARKS = 12_000
 """Most marks of a chart, which a browser still draws quickly."""

@@ -11,9 +11,7 @@ from privcore import find, find_problem
 from privcore.errors import PrivsweepError
 from storage import SCHEMA_VERSION
 from storage.errors import StoreError
-from storage.marks import NOT_RECOMPUTED
-from storage.origin import commit_text
-from storage.schema import object_in
+from storage.schema import NOT_RECOMPUTED, commit_text, object_in
 
 _MOST = 4
 """Most names in a line."""

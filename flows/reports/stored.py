@@ -9,8 +9,7 @@ from flows.answers.sweep_table import ENDS, of_points, stored_bracket
 from privcore import Bracket, Problem, Status
 from privcore.parameter import Value
 from storage import Store
-from storage.imported import source_of
-from storage.views import current, view_name
+from storage.views import current, source_of, view_name
 
 ORIGIN = ("method", "method_version", "git_commit", "git_dirty", "versions", "host", "finished_at", "sweep")
 _ROW = ("point_id", "problem_id", "lower", "upper", "value", "confidence", "status", "knobs", *ORIGIN)

@@ -12,7 +12,7 @@ from flows.reports.comparison import Entry, fits, imported_text
 from flows.reports.document import Block, Heading, Paragraph, TextTable, counted
 from privcore import Bracket, Problem
 from privcore.parameter import Value
-from storage.marks import origin_text, tables_text
+from storage.schema import origin_text, tables_text
 
 EPSILON = (
     "Epsilon bounds how much one example can change the published results: with the example and without it, "

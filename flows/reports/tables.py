@@ -12,8 +12,8 @@ from flows.reports.stored import StoredAnswer, conflicts, stored
 from privcore import Problem, find_problem
 from privcore.parameter import Value
 from storage import Store
-from storage.contradictions import remedy
-from storage.marks import NOT_RECOMPUTED, origin_text
+from storage.schema import NOT_RECOMPUTED, origin_text
+from storage.views import remedy
 
 Columns = dict[str, list[str]]
 _IMPORTS = ("lower_import", "upper_import")

@@ -17,7 +17,7 @@ from privcore.answer import Status
 
 if TYPE_CHECKING:
     from storage import Store
-    from storage.stored_points import StoredPoints
+    from storage.manifest import StoredPoints
 
 ByMethod = dict[tuple[str, str], Counter[str]]
 """Number of points by status, for each name of a problem with each name of a method."""
@@ -68,7 +68,7 @@ class Ledger:
         Raises:
             StoreError: A part is damaged; the sentence names it.
         """
-        from storage.replacements import steadily
+        from storage.manifest import steadily
 
         steadily(store.place, lambda: self._update(store))
 

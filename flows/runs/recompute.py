@@ -30,11 +30,9 @@ from privcore import (
 )
 from privcore.answer import Status
 from privcore.errors import DomainError, PrivsweepError
-from storage.contradictions import ROUNDING
 from storage.errors import StoreError
-from storage.marks import IMPORTED
-from storage.origin import provenance
-from storage.schema import object_in
+from storage.schema import IMPORTED, object_in, provenance
+from storage.views import ROUNDING
 from tasks.guard import Limits, estimate
 
 if TYPE_CHECKING:

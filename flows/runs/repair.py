@@ -24,9 +24,9 @@ from privcore.errors import PrivsweepError
 from privcore.point import Point
 from storage.layout import DATA
 from storage.manifest import INCOMPLETE, Manifest, write_manifest
-from storage.origin import provenance
 from storage.parts import ids_hash
-from storage.repair import set_aside, told_points, untrue_records
+from storage.schema import provenance
+from storage.verify import set_aside, told_points, untrue_records
 from tasks.engine import AUTO
 
 if TYPE_CHECKING:

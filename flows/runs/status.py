@@ -203,7 +203,7 @@ def record(sweep: Sweep, now: Coverage, parts: Iterable[str], store: "Store", st
     """
     from storage.export import write_store_sql
     from storage.manifest import COMPLETE, INCOMPLETE, Manifest, write_manifest
-    from storage.origin import provenance
+    from storage.schema import provenance
 
     manifest = Manifest(
         digest=sweep.digest,

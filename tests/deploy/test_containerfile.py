@@ -130,7 +130,7 @@ def test_any_other_command_is_run_as_it_is() -> None:
 
 
 def test_the_image_says_what_its_rows_were_computed_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    from storage.origin import _commit_of
+    from storage.schema import _commit_of
 
     assert variables(FINAL)["PRIVSWEEP_COMMIT"] == "${COMMIT}"
     monkeypatch.setenv("PRIVSWEEP_COMMIT", "abc")

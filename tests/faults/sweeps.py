@@ -17,7 +17,7 @@ from flows.spec.sweep import parse
 from privcore.point import evaluate
 from storage import open_store
 from storage.located import located
-from storage.origin import provenance
+from storage.schema import provenance
 from tasks.batch import Batch
 from tasks.guard import Limits, Measured
 from tasks.work import Job, run_batch

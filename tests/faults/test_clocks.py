@@ -40,8 +40,8 @@ WALL_CLOCKS = {
     "storage/garbage.py": {"time.time"},  # age of files that a running process may use, in days
     "storage/heartbeats.py": {"datetime.now"},  # whether a heartbeat is fresh and needs no watching
     "storage/mirror.py": {"time.time"},  # age of files that killed processes fetched, in days
-    "storage/plausible.py": {"time.time"},  # whether a row is from a time to come, by more than a day
-    "storage/repair.py": {"datetime.now"},  # name of a folder in quarantine
+    "storage/parts.py": {"time.time"},  # whether a row is from a time to come, by more than a day
+    "storage/verify.py": {"datetime.now"},  # name of a folder in quarantine
     "storage/snapshot.py": {"time.time"},  # age of snapshots that other users may read, in days
     "storage/folder.py": {"time.time"},  # age of leftovers, in days
     "tasks/guard.py": {"datetime.now"},  # end of a point; among equal answers the earliest is kept

@@ -12,9 +12,8 @@ from privcore import Answer, Cost, Direction, Method, Point, Problem, find, find
 from privcore.parameter import Integer
 from storage import Manifest, Row, Store, open_store, publish, to_table
 from storage.located import located
-from storage.lookup_table import LookupTable, lookup_table
+from storage.lookup_table import LookupTable, import_lookup_table, lookup_table
 from storage.parts import read_part
-from storage.table_import import import_lookup_table
 
 UnamplifiedEpsilon = find_problem("unamplified-epsilon")
 T = TypeVar("T")

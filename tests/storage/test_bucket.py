@@ -20,18 +20,16 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from storage import Store, StoreError, mirror, objects, open_store, server, write_manifest
-from storage.bucket import Bucket
+from storage import Store, StoreError, bucket, mirror, open_store, write_manifest
+from storage.bucket import Bucket, Listing, Objects, connected, content_of, put_new
 from storage.compaction import compact
 from storage.export import write_store_sql
 from storage.folder import Folder
 from storage.garbage import collect, find_garbage
 from storage.heartbeats import Heartbeat, beat, heartbeats, stop
 from storage.located import CACHE_VARIABLE, located
-from storage.objects import Listing, Objects
 from storage.parts import parts
-from storage.repair import set_aside
-from storage.server import connected, content_of, put_new
+from storage.verify import set_aside
 from tests.s3 import keys
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, manifest, put, read_rows, row, rows
@@ -363,8 +361,8 @@ def test_objects_are_fetched_in_portions_that_fit_into_memory(
     for first in range(5):
         put(Path(address), rows(2, first=2 * first))
     here = row_hashes(folder(address).root)
-    monkeypatch.setattr("storage.objects._BYTES_AT_ONCE", 12_000)
-    monkeypatch.setattr("storage.objects._AT_ONCE", 2)
+    monkeypatch.setattr("storage.bucket._BYTES_AT_ONCE", 12_000)
+    monkeypatch.setattr("storage.bucket._AT_ONCE", 2)
     elsewhere.go("b")
     assert row_hashes(folder(address).root) == here
 
@@ -584,9 +582,9 @@ def test_a_forked_process_publishes_and_reads(address: str) -> None:
 @pytest.fixture
 def anew() -> Iterator[None]:
     """The environment is read again, now and after the test."""
-    server._connected.cache_clear()
+    bucket._connected.cache_clear()
     yield
-    server._connected.cache_clear()
+    bucket._connected.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -668,15 +666,15 @@ def test_a_server_that_stalls_is_given_up_within_three_minutes(s3_server: str) -
 
 
 def test_a_server_that_accepts_and_says_nothing_is_given_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "PATIENCE", 0.5)
-    server.check_answer.cache_clear()
+    monkeypatch.setattr(bucket, "PATIENCE", 0.5)
+    bucket.check_answer.cache_clear()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-        server._connected.cache_clear()
+        bucket._connected.cache_clear()
         with pytest.raises(StoreError) as error:
             open_store("s3://bucket/store")
-    server._connected.cache_clear()
+    bucket._connected.cache_clear()
     assert str(error.value) == f"The server {endpoint} did not answer within 0.5 s."
 
 
@@ -710,18 +708,18 @@ def dripping(path: str) -> Iterator[str]:
 
 
 def test_a_server_whose_first_answer_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "PATIENCE", 0.5)
+    monkeypatch.setattr(bucket, "PATIENCE", 0.5)
     with dripping("/") as endpoint, pytest.raises(StoreError, match=r"did not answer within 0\.5 s\.$"):
-        server.check_answer(endpoint)
+        bucket.check_answer(endpoint)
 
 
 def test_a_server_whose_answer_never_ends_is_given_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(server, "WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(bucket, "WAIT_SECONDS", 0.5)
     wanted: Listing = {"data/x": {"Size": 10, "ETag": "t", "LastModified": datetime.now(UTC)}}
     with dripping("/bucket") as endpoint:
-        server.check_answer(endpoint)
+        bucket.check_answer(endpoint)
         there = Objects("s3://bucket/store", endpoint)
         for question in (
             lambda: there.first("mark"),
@@ -755,7 +753,7 @@ def test_a_time_that_no_calendar_has_is_one_sentence(monkeypatch: pytest.MonkeyP
 
 
 def test_a_download_may_take_as_long_as_its_size_explains() -> None:
-    assert server.longest(2_000_000) == server.longest() + 100
+    assert bucket.longest(2_000_000) == bucket.longest() + 100
 
 
 def test_a_listing_has_all_of_its_pages(bucket: str) -> None:
@@ -773,7 +771,7 @@ def test_a_listing_that_goes_round_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         "IsTruncated": True,
         "NextContinuationToken": "t",
     }
-    monkeypatch.setattr(objects, "_page", lambda *_, **__: page)
+    monkeypatch.setattr(bucket, "_page", lambda *_, **__: page)
     with pytest.raises(StoreError, match=r"^Cannot read s3://b/store: its listing does not end\.$"):
         Objects("s3://b/store", "").listed("")
 
@@ -798,11 +796,11 @@ def test_a_listing_that_is_none_of_s3_is_refused(
         def call_s3(self, *_: object, **__: object) -> dict[str, Any]:
             return page
 
-    monkeypatch.setattr(server, "connected", lambda _: Server())
+    monkeypatch.setattr(bucket, "connected", lambda _: Server())
     with pytest.raises(StoreError, match=r"^Cannot read s3://b/store: the endpoint is not an S3 server\.$"):
         Objects("s3://b/store", "").listed("data/")
 
 
 def test_objects_that_were_not_asked_for_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "_page", lambda *_, **__: {"Contents": [ENTRY, {**ENTRY, "Key": "data/y"}]})
+    monkeypatch.setattr(bucket, "_page", lambda *_, **__: {"Contents": [ENTRY, {**ENTRY, "Key": "data/y"}]})
     assert list(Objects("s3://b/store", "").listed("")) == ["data/x"]

@@ -15,9 +15,9 @@ import pytest
 from privcore import PROBLEMS, Answer, Bracket, Status, find, intersect
 from privcore.registry import registered
 from storage import Row, Store, StoreError, open_store, publish, to_table, write_manifest
+from storage.build import _empty
 from storage.catalog import _stamp
 from storage.compaction import compact
-from storage.empty_snapshot import _empty
 from storage.garbage import collect, find_garbage
 from storage.located import located
 from storage.parts import parts

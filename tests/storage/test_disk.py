@@ -10,8 +10,7 @@ import pytest
 from storage import open_store, publish, to_table
 from storage.disk import write_atomically
 from storage.located import located
-from storage.manifest import COMPLETE, Manifest, write_manifest
-from storage.replacements import Replacement, write_replacement
+from storage.manifest import COMPLETE, Manifest, Replacement, write_manifest, write_replacement
 from tests.storage.made_up import rows
 
 Event = tuple[str, Path, int]

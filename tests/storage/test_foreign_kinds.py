@@ -12,7 +12,7 @@ from storage.errors import StoreError
 from storage.export import write_store_sql
 from storage.garbage import collect, find_garbage
 from storage.located import located
-from storage.repair import set_aside
+from storage.verify import set_aside
 from tests.storage.made_up import epsilon, put, rows
 
 

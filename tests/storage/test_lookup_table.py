@@ -14,16 +14,17 @@ from storage.located import located
 from storage.lookup_table import (
     KEY,
     LookupTable,
+    Moved,
     _version,
     answered_rows,
+    compare,
+    import_lookup_table,
     lookup_table,
     read_lookup_table,
     write_lookup_table,
 )
 from storage.schema import VERSION_KEY
 from storage.seed import current
-from storage.table_diff import Moved, compare
-from storage.table_import import import_lookup_table
 from tests.storage.contents import counting
 from tests.storage.made_up import Claims, epsilon, put, row, rows
 

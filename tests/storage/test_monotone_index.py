@@ -49,8 +49,8 @@ def test_a_grid_that_is_not_tabulated_gives_the_same_answers(
     questions = [*draw(2, 1.0), *draw(3, 1.1), *draw(4, 0.9), *draw(5, 100.0)]
     tabulated, cells = answers(root, questions)
     assert cells > 0
-    monkeypatch.setattr(f"storage.monotone_index.{limit}", 1)
-    monkeypatch.setattr("storage.monotone_index.SPARSE", 0.0)
+    monkeypatch.setattr(f"storage.lookup.{limit}", 1)
+    monkeypatch.setattr("storage.lookup.SPARSE", 0.0)
     monkeypatch.setattr("storage.build.LAYOUT", -1)
     monkeypatch.setattr("storage.snapshot.LAYOUT", -1)
     searched, cells = answers(root, questions)

@@ -11,14 +11,12 @@ import pytest
 
 from storage import StoreError, open_store, write_manifest
 from storage.compaction import compact, finish
-from storage.degraded import Around
 from storage.errors import DegradedWarning
 from storage.folder import Folder
 from storage.located import located
+from storage.manifest import Replacement, read_replacement, write_replacement
 from storage.parts import ids_hash, parts, survey
-from storage.repair import set_aside, told_points, untrue_records
-from storage.replacements import Replacement, read_replacement, write_replacement
-from storage.verify import verify
+from storage.verify import Around, set_aside, told_points, untrue_records, verify
 from tests.storage.contents import kill_at, steps_of
 from tests.storage.made_up import epsilon, manifest, put, read_rows, rows
 from tests.storage.test_damage import flip_a_bit
@@ -278,12 +276,12 @@ def test_a_record_is_not_called_untrue_because_others_merge_its_part_meanwhile(
 
     def slow(place: Folder, path: Path) -> Replacement:
         made = read_replacement(place, path)
-        monkeypatch.setattr("storage.repair.read_replacement", read_replacement)
+        monkeypatch.setattr("storage.verify.read_replacement", read_replacement)
         put(root, rows(2, first=4))
         compact(located(root))
         return made
 
-    monkeypatch.setattr("storage.repair.read_replacement", slow)
+    monkeypatch.setattr("storage.verify.read_replacement", slow)
     assert untrue_records(located(root)) == []
 
 
@@ -338,19 +336,19 @@ def test_who_reads_around_damage_misses_no_row_of_parts_that_are_replaced_meanwh
     def compacted_after(function: Callable[..., object]) -> Callable[..., object]:
         def call(*arguments: object) -> object:
             found = function(*arguments)
-            monkeypatch.setattr("storage.degraded.survey", survey)
-            monkeypatch.setattr("storage.degraded.Around.manifests", records)
+            monkeypatch.setattr("storage.verify.survey", survey)
+            monkeypatch.setattr("storage.verify.Around.manifests", records)
             compact(located(root))
             return found
 
         return call
 
     with open_store(root, degraded=True) as store:
-        monkeypatch.setattr("storage.degraded.survey", compacted_after(survey))
+        monkeypatch.setattr("storage.verify.survey", compacted_after(survey))
         assert len(store.stored("unamplified-epsilon")) == 6
     put(root, rows(2, first=6))
     with open_store(root, degraded=True) as store:
-        monkeypatch.setattr("storage.degraded.Around.manifests", compacted_after(records))
+        monkeypatch.setattr("storage.verify.Around.manifests", compacted_after(records))
         assert store.sql("from results").num_rows == 8
 
 

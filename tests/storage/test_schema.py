@@ -8,8 +8,7 @@ import pytest
 from privcore import PROBLEMS, Answer, Point, Problem, Status, find, find_problem
 from privcore.parameter import Integer, Real
 from storage import SCHEMA_VERSION, provenance, schema_for, to_table
-from storage.origin import _commit_of
-from storage.schema import BOOKKEEPING, problem_id
+from storage.schema import BOOKKEEPING, _commit_of, problem_id
 from tests.storage.made_up import NOON, Claims, epsilon, row
 
 

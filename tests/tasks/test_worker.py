@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from privcore import find, find_problem
-from storage import open_store, shared_store_token
-from storage.located import located
-from storage.origin import Provenance
+from storage import open_store
+from storage.located import located, shared_store_token, store_with
 from storage.parts import parts, publish_packed
-from storage.shared_store_token import store_with
+from storage.schema import Provenance
 from tasks import probe, worker
 from tasks.batch import Batch
 from tasks.cluster_info import ClusterInfo
@@ -59,7 +58,7 @@ def _no_child_is_left() -> Iterator[None]:
 def test_a_token_is_seen_in_its_own_store_only_and_only_while_it_is_kept(tmp_path: Path) -> None:
     store, twin = tmp_path / "a" / "store", tmp_path / "b" / "store"
     open_store(twin, create=True).close()
-    with shared_store_token.shared_store_token(located(store)) as token:
+    with shared_store_token(located(store)) as token:
         assert store_with(str(store), token)
         assert not store_with(str(twin), token)
         assert not store_with(str(tmp_path / "nowhere"), token)
@@ -72,8 +71,8 @@ def test_a_token_is_seen_in_its_own_store_only_and_only_while_it_is_kept(tmp_pat
 def test_a_token_never_becomes_so_old_that_another_run_clears_it_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_store_token, "TENDED_EVERY", 0.02)
-    with shared_store_token.shared_store_token(located(tmp_path)) as token:
+    monkeypatch.setattr("storage.located.TENDED_EVERY", 0.02)
+    with shared_store_token(located(tmp_path)) as token:
         (path,) = tmp_path.glob(".*.tmp")
         os.utime(path, (0, 0))
         give_up = time.monotonic() + 20
@@ -89,7 +88,7 @@ def test_a_token_never_becomes_so_old_that_another_run_clears_it_away(
 
 @pytest.mark.thorough
 def test_a_bucket_is_seen_from_where_it_can_be_reached(address: str) -> None:
-    with shared_store_token.shared_store_token(located(Path(address))) as token:
+    with shared_store_token(located(Path(address))) as token:
         assert store_with(address, token)
         assert not store_with("s3://no-such-bucket/store", token)
 
@@ -97,7 +96,7 @@ def test_a_bucket_is_seen_from_where_it_can_be_reached(address: str) -> None:
 def test_a_worker_that_does_not_see_the_store_returns_the_part_that_it_would_publish(
     job: Job, batch: Batch, store: Path, tmp_path: Path
 ) -> None:
-    with shared_store_token.shared_store_token(located(tmp_path / "another")) as token:
+    with shared_store_token(located(tmp_path / "another")) as token:
         done = run_on_worker(batch, job, str(store), Requirements(code=code(), token=token))
     assert not store.exists()
     assert done.packed is not None
@@ -109,7 +108,7 @@ def test_a_worker_that_does_not_see_the_store_returns_the_part_that_it_would_pub
 
 
 def test_a_worker_that_sees_the_store_publishes(job: Job, batch: Batch, store: Path) -> None:
-    with shared_store_token.shared_store_token(located(store)) as token:
+    with shared_store_token(located(store)) as token:
         done = run_on_worker(batch, job, str(store), Requirements(code=code(), token=token))
     assert done.packed is None
     assert [path.name for path in parts(located(store))] == [done.part]
@@ -163,7 +162,7 @@ def test_a_node_without_our_packages_can_tell_so() -> None:
 
 
 def test_a_node_that_has_all_tells_what_the_driver_compares_with(tmp_path: Path) -> None:
-    with shared_store_token.shared_store_token(located(tmp_path / "store")) as token:
+    with shared_store_token(located(tmp_path / "store")) as token:
         found = probe.probe(str(tmp_path / "store"), token)
     assert (found["missing"], found["digest"], found["versions"], found["sees"]) == (
         "",

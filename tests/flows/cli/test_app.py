@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from flows.cli import app as cli
 from flows.cli.app import run
 from privcore import ExitCode, PrivsweepError
-from storage.origin import provenance
+from storage.schema import provenance
 from storage.shipped import shipped_version
 
 

@@ -231,7 +231,7 @@ def test_points_that_no_sweep_asks_for_are_read_out_of_the_damaged_part(store: P
 
 def damage_an_answer(part: Path) -> None:
     """Flip the first bit that leaves the fields of all rows readable."""
-    from storage.repair import told_points
+    from storage.verify import told_points
 
     content = part.read_bytes()
     for place in range(len(content) // 2, len(content)):

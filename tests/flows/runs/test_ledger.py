@@ -155,16 +155,16 @@ def test_a_status_of_a_later_release_counts_as_a_failure(tmp_path: Path) -> None
 
 def counting(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the parts that are read from now on."""
-    import storage.stored_points
+    import storage.manifest
 
     seen: list[str] = []
-    real: Callable[..., object] = storage.stored_points.read_points
+    real: Callable[..., object] = storage.manifest.read_points
 
     def counted(place: object, path: Path, kind: object) -> object:
         seen.append(path.name)
         return real(place, path, kind)
 
-    monkeypatch.setattr(storage.stored_points, "read_points", counted)
+    monkeypatch.setattr(storage.manifest, "read_points", counted)
     return seen
 
 
