@@ -1,4 +1,4 @@
-"""Answers as text: ends rounded outwards, with methods, sources, and intervals that are no proofs."""
+"""Answers as text: ends rounded outwards, with methods, sources, and intervals without proof."""
 
 import math
 import shlex

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from flows.answers.labels import LEGEND, LabelComparison, contents_of, paragraphs
+from flows.answers.label_text import LEGEND, paragraphs
+from flows.answers.labels import LabelComparison, contents_of
 from flows.cli.options import Json, waiting
 from flows.printing import as_json, say
 from flows.spec.words import checked

@@ -9,7 +9,7 @@ import scipy
 
 from privcore import params
 from privcore.allocation.comparisons import CappedResponse, UnamplifiedDelta, UnamplifiedEpsilon
-from privcore.allocation.moments import overlap_bound
+from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
     Allocation,
     AllocationEpsilon,

@@ -12,7 +12,7 @@ from privcore.allocation.decomposition import AllocationDecomposition, Allocatio
 from privcore.allocation.poisson import PoissonCertified
 from privcore.allocation.problems import Allocation, AllocationDelta, AllocationEpsilon
 from privcore.allocation.renyi import AllocationDirect
-from privcore.allocation.truncation import SHARES, block, bounded, cost_of, unamplified
+from privcore.allocation.truncated import SHARES, block, bounded, cost_of, unamplified
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.questions import SMALLEST_DELTA

@@ -1,4 +1,4 @@
-"""Problems beside allocation: Poisson sampling, shuffling, no amplification, and errors of a mean."""
+"""Problems near allocation: Poisson sampling, shuffling, no amplification, and errors of a mean."""
 
 from dataclasses import dataclass
 from types import MappingProxyType

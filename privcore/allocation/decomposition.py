@@ -12,7 +12,7 @@ from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.poisson import poisson
 from privcore.allocation.problems import Allocation, AllocationEpsilon
-from privcore.allocation.truncation import SHARES, block, bounded, cost_of
+from privcore.allocation.truncated import SHARES, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import (

@@ -15,7 +15,8 @@ import numpy as np
 
 from privcore import params
 from privcore.allocation import params as allocation_params
-from privcore.allocation.moments import FRACTIONS, allocation_moments, averaged_moments, log_overlap
+from privcore.allocation.dong import log_overlap
+from privcore.allocation.moments import FRACTIONS, allocation_moments, averaged_moments
 from privcore.allocation.params import curve_points
 from privcore.allocation.problems import (
     Allocation,

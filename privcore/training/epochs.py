@@ -6,7 +6,7 @@ from typing import Annotated
 
 from privcore import params
 from privcore.allocation.reduction import MOST_CHOSEN, MOST_STEPS, blocks
-from privcore.allocation.shuffling_counts import Clones, counts
+from privcore.allocation.shuffling_clones import Clones, counts
 from privcore.constraint import AtMost
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.opposed import opposed

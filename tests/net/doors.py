@@ -104,7 +104,7 @@ class Doors:
 
         Args:
             problem: The question.
-            door: 1 for SQL, 2 for the command, both of which take longer.
+            door: 1 for SQL, 2 for the command; they take longer.
         """
         with table_shipped() as store:
             found = store.lookup(problem)

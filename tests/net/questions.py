@@ -31,7 +31,7 @@ TOGETHER = "together"
 
 @dataclass(frozen=True)
 class Said:
-    """What was said about a truth: an interval, an estimate or a status.
+    """An answer: an interval, an estimate or a status.
 
     Attributes:
         lower: Lower end.
@@ -142,7 +142,7 @@ class Question:
 
     @classmethod
     def read(cls, line: str) -> "Question":
-        """Return the question of a line."""
+        """Read a question from its line."""
         content = json.loads(line)
         said = {name: Said(**{**said, "by": tuple(said["by"])}) for name, said in content.pop("said").items()}
         return cls(**content, said=said)
@@ -196,7 +196,7 @@ class Question:
         return now
 
     def _told(self, doors: Doors) -> dict[str, Said]:
-        """Return the answers of all methods that a command or the page server tells."""
+        """Return the answers of all methods by a command or the page server."""
         problem = find_problem(self.about).from_fields(self.given)
         content = (
             command("ask", self.about, *typed(problem)) if self.door == "command" else doors.page(problem)

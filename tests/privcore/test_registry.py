@@ -58,10 +58,10 @@ def test_a_class_has_the_stored_name_of_its_method_in_camel_case(method: type[Me
 
 
 @pytest.mark.parametrize("module", sorted({method.__module__ for method in METHODS}))
-def test_a_file_has_the_stored_name_of_one_of_its_methods(module: str) -> None:
+def test_a_file_with_one_method_has_its_stored_name(module: str) -> None:
     names = [method.name for method in METHODS if method.__module__ == module]
     file = module.rpartition(".")[2]
-    assert file in {ending for name in names for ending in (name.partition(".")[2], name.replace(".", "_"))}
+    assert len(names) > 1 or file in (names[0].partition(".")[2], names[0].replace(".", "_"))
 
 
 @each_method

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from flows.answers.label_text import paragraphs
 from flows.answers.labels import (
     Equal,
     LabelComparison,
     contents_of,
     equal_bag_size,
     equal_epsilon,
-    paragraphs,
     read_proof,
 )
 from flows.cli.app import run

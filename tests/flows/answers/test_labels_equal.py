@@ -5,13 +5,13 @@ import math
 import mpmath
 import pytest
 
+from flows.answers.label_text import paragraphs
 from flows.answers.labels import (
     Equal,
     LabelComparison,
     contents_of,
     equal_bag_size,
     equal_epsilon,
-    paragraphs,
 )
 from privcore import Bracket
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from privcore import Answer, Direction, Point, evaluate, find
-from privcore.allocation.shuffling_counts import Clones, clones_delta
+from privcore.allocation.shuffling_clones import Clones, clones_delta
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, log_gaussian_delta
 from tests.privcore.draws import problem
 

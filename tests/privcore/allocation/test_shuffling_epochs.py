@@ -14,7 +14,7 @@ import pytest
 
 from privcore import Answer, DomainError, Point, evaluate, find, find_problem
 from privcore.allocation.shuffling import largest_output
-from privcore.allocation.shuffling_counts import Clones, clones_delta, counts
+from privcore.allocation.shuffling_clones import Clones, clones_delta, counts
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution, product_of
 from privcore.likelihood_ratio.opposed import opposed

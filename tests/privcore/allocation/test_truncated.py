@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from privcore import Point, evaluate, find
 from privcore.allocation.combined import analytic_rate
 from privcore.allocation.decomposition import recursive_rate
-from privcore.allocation.truncation import posterior_bound, tilted
+from privcore.allocation.truncated import posterior_bound, tilted
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 

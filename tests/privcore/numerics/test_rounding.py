@@ -18,7 +18,7 @@ from scipy.stats import binom
 from privcore.allocation.comparisons import AllocationError, PoissonError
 from privcore.allocation.decomposition import decomposition
 from privcore.allocation.sums import log_exceedances
-from privcore.allocation.truncation import _rest
+from privcore.allocation.truncated import _rest
 from privcore.allocation.utility import squared_error
 from privcore.auditing.ceiling import Attaining, _largest
 from privcore.auditing.expected import simplex_success, success_cap
