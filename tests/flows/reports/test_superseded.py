@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from privcore import Answer, find
+from privcore import Answer, find, stored_names
 from storage.lookup_table import write_lookup_table
 from tests.flows.reports.made_up_labels import ADVANTAGE, RELEASED, RESPONDED
 from tests.flows.small_store import Command
@@ -25,6 +25,7 @@ def test_an_interval_of_an_older_version_is_imported_with_a_note_and_answers_not
     likely = Answer.enclosure(1.3, 1.4, confidence=0.999)
     with monkeypatch.context() as earlier:
         earlier.setattr(method, "version", method.version - 1)
+        earlier.setitem(stored_names.VERSIONS, method.name, method.version)
         theirs = claimed("label-ratio-quantile", method.name, likely, **RELEASED, level=0.9)
         write_lookup_table(table_of(Path("author"), theirs), Path("theirs.parquet"))
     put_each(Path("store"), [*RESPONDED, ADVANTAGE])
