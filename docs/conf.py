@@ -15,7 +15,7 @@ nitpicky = True
 nitpick_ignore_regex = [  # objects without a page in this documentation
     ("py:class", r"(collections|pathlib|pyarrow|dp_accounting)\..*|PrivacyLossDistribution"),
     ("py:class", r"privcore\.(likelihood_ratio\..*|method\.P)"),
-    ("py:class", r"storage\.(folder\.Folder|functions\.SqlFunction|verify\.Verification|manifest\.Manifest)"),
+    ("py:class", r"storage\.(folder\.Folder|query\.SqlFunction|verify\.Verification|manifest\.Manifest)"),
     ("py:exc", r"\w+Error"),
 ]
 autodoc_member_order = "bysource"

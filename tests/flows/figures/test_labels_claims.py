@@ -80,6 +80,51 @@ def additive_distributions() -> list[float]:
     return shares
 
 
+def ends(problem: str, method: str, **fields: object) -> list[float]:
+    """Both ends of a method's answer."""
+    answer = evaluate(Point(problem=find_problem(problem).from_fields(fields), method=find(method)()))
+    return [answer.lower, answer.upper]
+
+
+def one_release() -> list[float]:
+    """Ratio of one example of a bag of three, from a sum of 1: the ends, and by two probabilities."""
+    first, second, third = 0.1, 0.4, 0.45
+    one = (1.0 - first) * (1.0 - third)  # the others are 0 if the second is 1
+    zero = first * (1.0 - third) + third * (1.0 - first)
+    bag = {"mechanism": "llp", "bag": f"{first},{second},{third}", "released": 1.0, "member": 2}
+    return [*ends("label-release-ratio", "labels.bag", **bag), abs(math.log(one / zero))]
+
+
+def shares() -> list[float]:
+    """Share of advantages above 0.01 by randomized response, uniform prior, and by its formula."""
+    asked = {"mechanism": "rr", "prior": "uniform", "label_epsilon": 1.0, "threshold": 0.01}
+    return [
+        *ends("label-advantage-share", "labels.response", **asked),
+        1.0 - 2.0 * (1.0 / (1.0 + math.e) + 0.01),
+    ]
+
+
+def variances() -> list[float]:
+    """Variance of the debiased proportion: randomized response at epsilon 1, and by its formula."""
+    rr = ends("label-noise-variance", "labels.variance", mechanism="rr", bag_size=1, label_epsilon=1.0)
+    return [*rr, math.e / (math.e - 1.0) ** 2]
+
+
+def channels() -> list[float]:
+    """Flips and capacity of randomized response over 10 classes at epsilon ln 9, and by their formulas."""
+    asked = {"class_number": 10, "label_epsilon": math.log(9.0)}
+    flips = ends("class-flip-probability", "labels.channel", **asked)
+    capacity = ends("class-capacity", "labels.channel", **asked)
+    return [*flips, 0.5, *capacity, math.log2(10.0) - 1.0 - 0.5 * math.log2(9.0)]
+
+
+ASKED: dict[str, Callable[[], list[float]]] = {
+    "one-release": one_release,
+    "shares": shares,
+    "variances": variances,
+    "channels": channels,
+}
+
 ERRATA: dict[str, Callable[[], list[float]]] = {
     "additive-distributions": additive_distributions,
     "debiasing": debiasing,
@@ -95,6 +140,11 @@ ERRATA: dict[str, Callable[[], list[float]]] = {
 SIMULATED = pytest.param("additive-distributions", marks=pytest.mark.thorough)
 
 
+@pytest.mark.parametrize("name", ASKED)
+def test_the_ends_of_a_statement_are_those_of_its_formula(name: str) -> None:
+    assert agree(ASKED[name](), CLAIMS.printed_of(name))
+
+
 @pytest.mark.parametrize("name", [SIMULATED, *(name for name in ERRATA if name not in SIMULATED.values)])
 def test_a_statement_that_is_called_wrong_fails_at_these_numbers(name: str) -> None:
     assert agree(ERRATA[name](), CLAIMS.printed_of(name))
@@ -104,7 +154,7 @@ def test_a_statement_that_is_called_wrong_fails_at_these_numbers(name: str) -> N
 
 
 def test_the_rows_are_numbered_and_each_has_a_verdict_and_a_command() -> None:
-    CLAIMS.check_rows(ERRATA)
+    CLAIMS.check_rows(ERRATA | ASKED)
 
 
 def test_every_query_has_its_row_in_the_table_and_prints_numbers() -> None:
