@@ -136,6 +136,11 @@ def _uncovered(problem: Allocation) -> str | None:
         return "Expected one epoch."
     if 2 * problem.participations > problem.steps:
         return "Expected at most half of the steps as participations."
+    block = problem.steps // problem.participations
+    if block == 2 and problem.steps > 2.8 * problem.participations:
+        return "Expected a rate of at most 2 k / t by Theorem 4.1, which blocks of 2 steps do not have."
+    if isinstance(problem, AllocationDelta) and problem.epsilon > math.log(block) * (1.0 - TRUNCATED_RATE):
+        return "Expected epsilon up to ln floor(t / k), as far as Theorem 4.1 is proved."
     if 2.0 * correction(problem) >= (problem.delta if isinstance(problem, AllocationEpsilon) else 1.0):
         return "Expected sigma above 8 max(sqrt(L), sqrt(k/t) L), with L = ln(2 t / delta)."
     return None
@@ -162,6 +167,8 @@ def _corollary(problem: Allocation) -> Answer:
     upper = PoissonCertified(tolerance=0.01).answer(sampled, 0).upper
     if isinstance(problem, AllocationDelta):
         upper = min(1.0, (upper + added) * (1.0 + TRUNCATED_RATE))
+    elif upper > math.log(problem.steps // problem.participations) * (1.0 - TRUNCATED_RATE):
+        return Answer.at_most(math.inf, detail="epsilon above ln floor(t / k), where nothing is proved")
     detail = f"Poisson sampling with probability {sampled.sampling_probability:.4g}, added {added:.1e}"
     return Answer.at_most(upper, detail=detail)
 

@@ -224,6 +224,7 @@ def step_moments(curve: str) -> Floats:
         [0.0, 0.0, 1.0, 3.5, 6.0]
     """
     orders, divergences = np.array(curve_points(curve)).T
+    divergences = np.minimum.accumulate(divergences[::-1])[::-1]  # they grow with the order
     whole = np.arange(2.0, math.floor(orders[-1]) + 1.0)
     moments = np.append(0.0, (orders - 1.0) * divergences)
     found = np.interp(whole, np.append(1.0, orders), moments) * (1.0 + 2.0 * EXPRESSION)

@@ -41,5 +41,12 @@ def canonical_dataset(text: str) -> str | None:
 
 
 def dataset_pairs(text: str) -> list[tuple[int, float]]:
-    """Return the counts and probabilities of a canonical spelling."""
-    return [(int(count), float(p)) for count, _, p in (word.partition("/") for word in text.split(","))]
+    """Return the counts and probabilities of a canonical spelling; a sum above 1 is divided out.
+
+    Example:
+        >>> dataset_pairs("3/0.5,1/0.2")
+        [(3, 0.5), (1, 0.2)]
+    """
+    pairs = [(int(count), float(p)) for count, _, p in (word.partition("/") for word in text.split(","))]
+    total = max(1.0, math.fsum(p for _, p in pairs))
+    return [(count, p / total) for count, p in pairs]

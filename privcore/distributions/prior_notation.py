@@ -2,6 +2,7 @@
 
 import math
 import re
+from fractions import Fraction
 
 from privcore.distributions.notation import CALL, canonical_reference, number, spelled
 from privcore.distributions.prior import Prior
@@ -156,6 +157,25 @@ def canonical_lists(text: str) -> str | None:
     """
     rows = [canonical_numbers(row) for row in text.split(";")]
     return None if None in rows else ";".join(row for row in rows if row is not None)
+
+
+def canonical_weights(text: str) -> str | None:
+    """Return the canonical spelling of lists of exact decimal numbers; None for other texts.
+
+    Raises:
+        DomainError: A number has more digits than a double, so that its spelling would change it.
+
+    Example:
+        >>> canonical_weights("1, 1.0,0; 0,.50,-1")
+        '1,1,0;0,0.5,-1'
+    """
+    found = canonical_lists(text)
+    if found is not None:
+        words = text.replace(";", ",").split(",")
+        for word, kept in zip(words, found.replace(";", ",").split(","), strict=True):
+            if Fraction(word.strip()) != Fraction(kept):
+                raise DomainError(f"Expected weights of at most 15 digits, got {word.strip()}.")
+    return found
 
 
 def class_rows(text: str) -> list[list[float]]:

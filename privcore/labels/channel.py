@@ -12,6 +12,7 @@ from privcore.labels.utility_problems import (
 )
 from privcore.method import Direction
 from privcore.numerics.rounding import LABEL_BOUND
+from privcore.parameter import SMALLEST_NORMAL
 from privcore.published import published
 
 _SERIES = 0.01
@@ -136,7 +137,9 @@ def _value(problem: Answered) -> float | tuple[float, float]:
         case ClassFlipEpsilon():
             return flip_epsilon(problem.class_number, problem.flip_probability)
         case ClassCapacity():
-            return capacity(problem.class_number, problem.label_epsilon)
+            bits = capacity(problem.class_number, problem.label_epsilon)
+            lost = SMALLEST_NORMAL if problem.label_epsilon > 0.0 else 0.0  # by squares of a tiny epsilon
+            return max(0.0, bits - lost), bits + lost
         case ClassCapacityEpsilon():
             return capacity_epsilon(problem.class_number, problem.capacity)
 

@@ -52,8 +52,10 @@ class LabelsClasses(Method[Answered]):
 
     def cost(self, problem: Answered) -> Cost:
         rows = problem.rows
-        states = min(_MOST_SUMS, _histograms(rows)) if problem.mechanism == "llp" else 1.0
-        return Cost(seconds=0.001 + 4e-6 * states * len(rows) * len(rows[0]), bytes=1e6 + 1000.0 * states)
+        classes = float(len(rows[0]))
+        states = min(_MOST_SUMS, _histograms(rows)) if problem.mechanism == "llp" else 0.3 * classes
+        units = 16.0 * len(rows) * classes**2
+        return Cost(seconds=0.001 + 4e-6 * states * len(rows) * classes, bytes=1e6 + 1000.0 * states + units)
 
     def answer(self, problem: Answered, seed: int) -> Answer:
         if problem.mechanism == "none" or problem.label_epsilon == 0.0:

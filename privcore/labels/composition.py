@@ -29,7 +29,7 @@ from privcore.labels.problems import (
     LabelRatioTail,
     LabelRatioTailAt,
 )
-from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail
+from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail, too_rare
 from privcore.labels.reach import beyond_reach, changes_nothing, decided
 from privcore.labels.response import accuracy
 from privcore.labels.rows import advantage
@@ -85,7 +85,7 @@ class LabelsComposition(Method[Answered]):
             return "The mechanism has no bags; labels.response has the closed forms."
         if atoms is None:
             return "The prior is continuous, so a bag has infinitely many compositions."
-        if reason := problem.contradiction():
+        if reason := problem.contradiction() or too_rare(problem):
             return reason
         if _work(problem) > _MOST_WORK:
             return f"All compositions take {_work(problem):.1e} products; the limit is {_MOST_WORK:.0e}."

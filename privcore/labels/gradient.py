@@ -1,7 +1,4 @@
-"""Variance of released proportions, and of the gradients of a logistic regression that is trained on them.
-
-One file, since the variance of a gradient is that of the released proportion times a factor.
-"""
+"""Variance of released proportions, and of the gradients of a logistic regression that is trained on them."""
 
 import math
 import sys
@@ -14,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from privcore.labels.poisson_binomial import pmf, relative_error
 from privcore.labels.release import debiased_variance, geometric_variance, laplace_variance
 from privcore.labels.utility_problems import GradientSquare, NoiseVariance
-from privcore.method import Direction
+from privcore.method import Cost, Direction
 from privcore.numerics.rounding import LABEL_BOUND, UNIT
 from privcore.papers import BUSA_FEKETE
 from privcore.parameter import SMALLEST_NORMAL
@@ -128,7 +125,10 @@ def _variance_ends(problem: NoiseVariance) -> tuple[float, float]:
     value = largest_variance(problem.mechanism, problem.bag_size, problem.label_epsilon)
     if problem.label_epsilon == 0.0:
         return math.inf, math.inf
-    return (1.0 / _LEAST_EPSILON, math.inf) if math.isinf(value) else (value, value)
+    if math.isinf(value):
+        return 1.0 / _LEAST_EPSILON, math.inf
+    lost = SMALLEST_NORMAL if value > 0.0 else 0.0  # a subnormal value lacks digits
+    return max(0.0, value - lost), value + lost
 
 
 LabelsVariance = published(
@@ -161,6 +161,7 @@ LabelsUnclipped = published(
         else "The bound is for geometric noise, and for randomized response as the case of one label."
     ),
     slack=LABEL_BOUND,
+    offset=SMALLEST_NORMAL,
 )
 
 
@@ -184,7 +185,7 @@ def gradient_square(problem: GradientSquare, variance: tuple[float, float]) -> t
     error = (x.shape[1] + 8.0) * UNIT * _largest_logit(problem) + (k + 32.0) * UNIT
     h, g = scipy.special.expit(logits), scipy.special.expit(-logits)
     q, p = float(h.mean()), float(g.mean())
-    terms = (h * g)[:, None] * x / (k * q * p)
+    terms = (h / (k * q) * (g / p))[:, None] * x  # h * g x may underflow
     slope, size = np.abs(terms.sum(axis=0)), np.abs(terms).sum(axis=0) * 6.0 * error
     etas = problem.etas
     away = q - float(etas.mean())
@@ -241,6 +242,11 @@ def _too_large(problem: GradientSquare) -> str | None:
     return None
 
 
+def _cost(problem: GradientSquare) -> Cost:
+    k = float(problem.bag_size)
+    return Cost(seconds=1e-3 + 1e-4 * k + 3e-8 * k * k, bytes=1e6 + 1000.0 * k)
+
+
 LabelsGradient = published(
     "labels.gradient",
     GradientSquare,
@@ -254,6 +260,7 @@ LabelsGradient = published(
     unless=_too_large,
     slack=LABEL_BOUND,
     offset=SMALLEST_NORMAL,
+    cost=_cost,
 )
 
 LabelsNoisiest = published(
@@ -266,4 +273,5 @@ LabelsNoisiest = published(
     unless=_too_large,
     slack=LABEL_BOUND,
     offset=SMALLEST_NORMAL,
+    cost=_cost,
 )

@@ -10,9 +10,9 @@ from privcore.distributions.prior_notation import (
     canonical_bag,
     canonical_classes,
     canonical_histogram,
-    canonical_lists,
     canonical_numbers,
     canonical_prior,
+    canonical_weights,
 )
 from privcore.parameter import Choice, Integer, Real, Text
 
@@ -185,7 +185,7 @@ SUMS = Text(
     name="sums",
     symbol="W",
     grammar="{weights of the examples, one list for each released sum, such as 1,1,0;0,1,1}",
-    canonical=canonical_lists,
+    canonical=canonical_weights,
     typical=("1,1,1", "1,1,0;0,1,1", "1,2,4", "0.5,-1,1"),
     meaning="Weights of the labels in each released sum; sums overlap if an example has weights in several",
 )
@@ -193,7 +193,7 @@ FEATURES = Text(
     name="features",
     symbol="x",
     grammar="{features of the examples, one list for each example, such as 1,0.5;1,-2}",
-    canonical=canonical_lists,
+    canonical=canonical_weights,
     typical=("1;2;-1", "1,0.5;1,-2;0,1", "1,0;1,0.5;1,-1;1,2"),
     meaning="Features of each example in the bag; a constant feature 1 is an intercept",
 )

@@ -1,7 +1,4 @@
-"""Distribution of the multiplicative advantage; the eta of the attacked example enters as a weight only.
-
-One file, since exact and sampled quantiles are read from the same tails.
-"""
+"""Distribution of the multiplicative advantage; the eta of the attacked example enters as a weight only."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -12,7 +9,7 @@ import numpy as np
 
 from privcore.labels import noisy_sums
 from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
-from privcore.labels.problems import LabelRatioQuantile
+from privcore.labels.problems import LabelProblem, LabelRatioQuantile, LabelRatioTail
 from privcore.labels.rows import discrete, likelihoods
 from privcore.numerics.betting import log_wealth, width_note
 from privcore.numerics.rounding import BETTED_WEALTH
@@ -20,6 +17,10 @@ from privcore.numerics.sums import dot
 
 _GROUPED = 2.0**-40
 """Relative and absolute error of a ratio in nats: a few roundings of logarithms below 1000."""
+
+
+LEAST_ETA = 1e-100
+"""Least probability of a label, if it is possible, with which likelihoods that matter do not underflow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +89,20 @@ class RatioLaw:
             weights=np.concatenate(weights) if weights else none,
             laws=np.concatenate(laws) if laws else none,
         )
+
+
+def too_rare(problem: LabelProblem) -> str | None:
+    """Return why the ratios of a prior are not computed; None if all its probabilities are large enough.
+
+    Products of rarer labels underflow, and a label would seem to be certain although it is only likely.
+    """
+    atoms = problem.distribution.atoms
+    if atoms is None or not isinstance(problem, LabelRatioTail | LabelRatioQuantile):
+        return None
+    rare = np.minimum(atoms[0], 1.0 - atoms[0])
+    if ((rare > 0.0) & (rare < LEAST_ETA)).any():
+        return f"Probabilities of labels below {LEAST_ETA:g} are too small for ratios, unless they are 0."
+    return None
 
 
 def absolute_ratio(one: Array, zero: Array, epsilon: float) -> Array:

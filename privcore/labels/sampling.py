@@ -35,7 +35,7 @@ from privcore.labels.problems import (
     LabelRatioTail,
     LabelRatioTailAt,
 )
-from privcore.labels.ratio import SEARCHED, row_tail_ends, sampled_quantile
+from privcore.labels.ratio import SEARCHED, row_tail_ends, sampled_quantile, too_rare
 from privcore.labels.reach import largest_advantage
 from privcore.labels.release import Releases, releases
 from privcore.labels.response import accuracy, response_advantage
@@ -91,7 +91,7 @@ class LabelsSampling(Method[Answered]):
         several = isinstance(problem, LabelAdvantageTail) and problem.bags > 1
         if problem.mechanism == "none" or (problem.mechanism in SINGLE and not several):
             return "The mechanism has no bags to draw; labels.response has the closed forms."
-        return problem.contradiction() or None
+        return problem.contradiction() or too_rare(problem)
 
     def cost(self, problem: Answered) -> Cost:
         n, k = float(self.samples), float(problem.bag_size)

@@ -69,6 +69,8 @@ class Moment:
                 far = y - np.log(x)
             elif b == 1.0:
                 far = x * np.log(x) - y
+            elif b > 1.0:  # the same as below, without a difference of large terms near b = 1
+                far = x * np.expm1((b - 1.0) * np.log(x)) - (b - 1.0) * y
             else:
                 far = np.expm1(b * np.log(x)) - b * y
         near, term = np.zeros_like(y), np.ones_like(y)
@@ -172,7 +174,7 @@ def _mean(law: RatioDistribution, moment: Moment, side: float) -> tuple[float, t
     with np.errstate(over="ignore", invalid="ignore"):
         if moment.direction == "remove":
             c = float(max(x[-1], moved[-1], 1.0)) * np.exp(ENDS)
-            slope = np.nan_to_num(moment.slope(c), nan=math.inf)
+            slope = np.nan_to_num(moment.slope(c), nan=math.inf, posinf=math.inf)
             calls = slope * (max(0.0, side) * law.infinite * factor + law.drift_remove)
             puts = moment.limit * (max(0.0, side) * zero * factor + law.drift_add) + 0.0 * c
         else:

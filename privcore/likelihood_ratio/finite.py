@@ -55,7 +55,7 @@ class Finite(Ratio):
     @property
     def largest_loss(self) -> float:
         """Largest size of a finite loss."""
-        return max(abs(loss) for loss in self.losses if loss > -math.inf)
+        return max((abs(loss) for loss in self.losses if loss > -math.inf), default=0.0)
 
     @property
     def width(self) -> float:

@@ -120,7 +120,7 @@ VALUES = Integer(
     lower=1,
     upper=10**12,
     typical=(2, 10, 1000, 10**12),
-    meaning="Number of different values that a record can have, at most",
+    meaning="Number of different values that a record can have, at most; 10^12 is a limit as well",
 )
 LARGEST_ATOM = Real(
     name="largest_atom",

@@ -41,7 +41,10 @@ def delta_from_moments(orders: Floats, log_moments: Floats, epsilon: float) -> t
         >>> round(delta, 12), order  # (1 - 1/2)^2 e^(1 - 1)
         (0.25, 2.0)
     """
-    points, numerators = _on_chords(orders, log_moments, epsilon)
+    finite = np.isfinite(log_moments)  # the bound holds without any order
+    if not finite.any():
+        return 1.0, math.inf
+    points, numerators = _on_chords(orders[finite], log_moments[finite], epsilon)
     drop = (points - 1.0) * epsilon
     exponents = numerators - drop + EXPRESSION * np.abs(drop)
     best = int(np.argmin(exponents))
@@ -75,6 +78,10 @@ def epsilon_from_moments(orders: Floats, log_moments: Floats, delta: float) -> t
         >>> round(epsilon, 12), order
         (1.0, 2.0)
     """
+    finite = np.isfinite(log_moments)
+    orders, log_moments = orders[finite], log_moments[finite]
+    if orders.size == 0:
+        return math.inf, math.inf
     target = math.log(delta)
     best, order, tried = math.inf, math.inf, -1e300  # so low that the first step tries the given orders
     for _ in range(_STEPS):

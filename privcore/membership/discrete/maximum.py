@@ -76,7 +76,8 @@ def maximum_advantage(p: float, records: int, odds: float) -> tuple[float, float
     else:
         first = _positive(p * none, (1.0 - p) * (1.0 - odds) * -math.expm1(log))
         lower, upper = p * none + first[0] / odds, p * none + first[1] / odds
-    return lower, upper + (1e-300 if p < 1.0 else 0.0)
+    tiny = 1e-300 if p < 1.0 else 0.0  # products may underflow
+    return max(0.0, lower - tiny), upper + tiny
 
 
 def dataset_advantage(pairs: list[tuple[int, float]], odds: float) -> float:

@@ -75,7 +75,10 @@ def stopped_share(mean_loss: float, loss_level: float) -> float:
         >>> stopped_share(5e-8, 1e-6), stopped_share(0.0, 0.0), stopped_share(2.0, 1.0)
         (0.05, 0.0, 1.0)
     """
-    return 0.0 if mean_loss == 0.0 else 1.0 if mean_loss >= loss_level else mean_loss / loss_level
+    if mean_loss == 0.0 or mean_loss >= loss_level:
+        return 0.0 if mean_loss == 0.0 else 1.0
+    share = mean_loss / loss_level
+    return share if share >= SMALLEST_NORMAL else math.nextafter(share, math.inf)
 
 
 def _both(problem: MembershipOverfittingSecurity) -> tuple[float, float]:

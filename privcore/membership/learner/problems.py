@@ -128,7 +128,8 @@ class MembershipSphereSecurity(MembershipProblem):
     """Largest security of a classifier that gradient flow trains on features that are uniform on a sphere.
 
     It is a network with one hidden layer of rectified linear units, at least as many as records, with two
-    labels. Training starts from some weights that classify all records correctly.
+    labels, and exponential or logistic loss. Training starts from some weights that classify all records
+    correctly, and never stops: the release is the direction to which the weights converge.
     """
 
     name = "membership-sphere-security"

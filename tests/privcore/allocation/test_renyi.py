@@ -166,3 +166,26 @@ def test_brackets_between_whole_orders_meet_those_of_the_orders() -> None:
 def test_a_question_states_its_direction() -> None:
     with pytest.raises(DomainError, match="Expected adjacency for allocation-renyi: add-remove"):
         find_problem("allocation-renyi").asked({"sigma": 1.0, "steps": 10, "renyi_order": 2})
+
+
+@pytest.mark.parametrize(("sigma", "fraction"), [(0.5, 2.3e-16), (0.5, 4e-15), (1.0, 1e-14), (1.0, 1e-12)])
+def test_orders_barely_above_1_keep_their_digits(sigma: float, fraction: float) -> None:
+    """The divergences of order 1 by an integral of 40 digits."""
+    truth = {0.5: 1.4999279, 1.0: 0.2986545}[sigma]
+    low, high = ends(sigma=sigma, steps=2, renyi_order=1, order_fraction=fraction, adjacency="remove")
+    assert low <= truth * (1.0 + 1e-6)
+    assert high >= truth * (1.0 - 1e-6)
+
+
+def test_a_moment_beyond_the_doubles_leaves_the_upper_end_alone() -> None:
+    low, high = ends(sigma=1.0 / 13.0, steps=2, renyi_order=3, order_fraction=0.5, adjacency="remove")
+    assert low <= 295.057 <= high
+
+
+@pytest.mark.parametrize("curve", ["2:1,3:1e308", "2:1e308,3:1e308"])
+def test_huge_divergences_prove_little_instead_of_privacy(curve: str) -> None:
+    """Gaussian noise 1 has R_2 = 1 and R_3 = 1.5, and 1 of 3 an epsilon of at least 3.3046."""
+    asked = find_problem("renyi-allocation-epsilon").from_fields(
+        {"renyi_curve": curve, "steps": 3, "delta": 1e-5}
+    )
+    assert evaluate(Point(problem=asked, method=find("allocation.curve")())).upper >= 3.3046

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from privcore import Answer, Method, Point, Problem, Status, evaluate, find
+from privcore import Answer, Method, Point, Problem, Status, evaluate, find, find_problem
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.allocation.truncated import bounded
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
@@ -225,3 +225,21 @@ def test_large_noise_is_bounded_by_twice_the_participations() -> None:
         {"sigma": 60.0, "participations": 501},
     ):
         assert method.applies(problem("allocation-epsilon", **fields, **refused)) is not None
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"steps": 299, "participations": 100, "delta": 1e-10}, "blocks of 2 steps"),
+        ({"steps": 2, "epsilon": 10.0}, "ln floor"),
+    ],
+)
+def test_the_corollary_is_refused_where_theorem_4_1_does_not_give_it(
+    fields: dict[str, float], why: str
+) -> None:
+    problem = "allocation-epsilon" if "delta" in fields else "allocation-delta"
+    reason = find("allocation.corollary")().applies(
+        find_problem(problem).from_fields({"sigma": 1e4, **fields})
+    )
+    assert reason is not None
+    assert why in reason

@@ -197,3 +197,46 @@ def test_noise_on_sums_needs_a_positive_epsilon(mechanism: str) -> None:
         find_problem("label-advantage").from_fields(
             {"mechanism": mechanism, "prior": "uniform", "bag_size": 2, "label_epsilon": 0}
         )
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "feature", "weight", "epsilon"),
+    [("llp", 1e-18, 7e20, math.inf), ("llp", 1e-10, 7e12, math.inf), ("rr", 1e-100, 6.9e102, 1e-100)],
+)
+def test_a_tiny_feature_at_a_large_logit_loses_no_digits(
+    mechanism: str, feature: float, weight: float, epsilon: float
+) -> None:
+    asked = {"bag": "0.5", "features": f"{feature!r}", "weights": f"{weight!r}", "label_epsilon": epsilon}
+    with mpmath.workdps(400):
+        q = 1 / (1 + mpmath.exp(-mpmath.mpf(feature) * mpmath.mpf(weight)))
+        noise = 0 if math.isinf(epsilon) else mpmath.exp(-epsilon) / mpmath.expm1(-epsilon) ** 2
+        truth = mpmath.mpf(feature) ** 2 * ((q - 0.5) ** 2 + 0.25 + noise)
+    assert encloses(answered("label-gradient-square", "labels.gradient", mechanism=mechanism, **asked), truth)
+
+
+def test_values_below_the_normal_doubles_are_enclosed() -> None:
+    tiny = answered("class-capacity", "labels.channel", class_number=2, label_epsilon=1e-200)
+    assert tiny.lower == 0.0 < tiny.upper < 1e-300
+    asked = {"mechanism": "llp-geometric", "bag_size": 10**6, "label_epsilon": 700.0}
+    with mpmath.workdps(60):
+        truth = 2 * mpmath.exp(-700) / mpmath.mpf(10) ** 12  # times a factor near 1 + e^-700
+    assert encloses(answered("label-noise-variance", "labels.variance", **asked), truth)
+
+
+def test_weights_with_more_digits_than_a_double_are_refused() -> None:
+    with pytest.raises(DomainError, match="at most 15 digits, got 9007199254740993"):
+        answered(
+            "label-sums-advantage",
+            "labels.sums",
+            bag="0.5,0.5,0.5",
+            sums="9007199254740993,9007199254740992,1",
+            member=1,
+        )
+
+
+@pytest.mark.parametrize("method", ["labels.composition", "labels.sampling"])
+def test_ratios_of_labels_that_are_too_rare_are_refused(method: str) -> None:
+    asked = {"mechanism": "llp", "prior": "point(1e-300)", "bag_size": 3, "log_ratio": 700.0, "eta": 0.5}
+    reason = find(method)().applies(find_problem("label-ratio-tail-at").from_fields(asked))
+    assert reason is not None
+    assert "too small for ratios" in reason

@@ -78,3 +78,17 @@ def test_a_training_set_of_continuous_records_is_recognised_with_certainty() -> 
 def test_a_training_set_that_is_impossible_is_refused(text: str) -> None:
     with pytest.raises(DomainError, match="Expected"):
         MembershipDatasetAdvantage(dataset=text)
+
+
+def test_probabilities_with_a_sum_above_1_are_divided_by_it() -> None:
+    total = Fraction(0.5) + Fraction(0.5000000008)
+    asked = MembershipDatasetAdvantage(dataset="1/0.5,1/0.5000000008")
+    found = MembershipDataset().answer(asked, 0)
+    assert found.lower <= abs(Fraction(0.5) / total - Fraction(1, 2)) <= found.upper <= 4.1e-10
+
+
+def test_an_advantage_below_the_normal_doubles_is_enclosed() -> None:
+    p, n = Fraction(0.7912172800983495), 463
+    asked = MembershipMaximumAdvantage(atom_probability=float(p), records=n)
+    found = MembershipMaximum().answer(asked, 0)
+    assert found.lower <= 2 * p * (1 - p) ** n <= found.upper < 1e-299
