@@ -1,27 +1,14 @@
-"""Ports for servers of our own on this machine.
+"""Ray's processes on this machine, without those that a run does not need.
 
 `ray.init` also starts a dashboard that shows nothing, a monitor of autoscalers and a reader of logs. Workers
 start after the dashboard, and when the agents of the raylet are listening.
 """
 
-import random
-import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
-PORTS = range(20_000, 32_000)
-"""Ports below those that Linux gives to connections, so that none of them is in the way."""
-
-
-def free_port() -> int:
-    """Return a port on which nothing listens now, and which no connection gets by chance."""
-    while True:
-        with socket.socket() as probe, suppress(OSError):
-            port = random.choice(PORTS)
-            probe.bind(("", port))
-            return port
-
+from tasks.ports import free_port
 
 UNUSED = -1  # the port of a service that does not exist, as agents without the dashboard report it
 

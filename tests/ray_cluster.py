@@ -15,7 +15,7 @@ from typing import Self
 
 import psutil
 
-from tasks.ray_node import free_port
+from tasks.ports import free_port
 from tests.busy import stretched
 
 TOKEN = "a" * 64

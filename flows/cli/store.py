@@ -1,6 +1,7 @@
 """Commands that query a store: sql and export."""
 
 import contextlib
+import io
 import itertools
 import os
 import resource
@@ -124,8 +125,13 @@ def _output(target: Path | None) -> Iterator[BinaryIO]:
 
     if target is None:
         sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        if hasattr(sys.stdout, "buffer"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:  # the output of a notebook
+            kept = io.BytesIO()
+            yield kept
+            sys.stdout.write(kept.getvalue().decode())
     else:
         with replacing(target) as temporary, temporary.open("xb") as file:
             yield file

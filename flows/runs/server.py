@@ -20,7 +20,7 @@ from privcore.errors import ExitCode, PrivsweepError
 from storage.disk import without_links
 from tasks import own_process
 from tasks.own_process import catch_up
-from tasks.ray_node import free_port
+from tasks.ports import free_port
 
 START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
 HEALTH_SECONDS = 5.0

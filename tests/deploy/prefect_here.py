@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import psutil
 
-from tasks.ray_node import free_port
+from tasks.ports import free_port
 from tests.busy import stretched
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from tasks.own_process import die_with
-from tasks.ray_node import free_port
+from tasks.ports import free_port
 from tests.busy import stretched
 from tests.deploy.containerfile import Rehearsal
 from tests.deploy.manifests import REPOSITORY

@@ -192,7 +192,8 @@ class Question:
             each.name: of_answer(each.name, evaluate(Point(problem=problem, method=each))) for each in methods
         }
         if self.door == "python":
-            now[TOGETHER] = of_enclosure(ps.ask(self.about, **self.given))
+            fields: dict[str, Any] = problem.as_fields()
+            now[TOGETHER] = of_enclosure(ps.ask(self.about, **fields))
         return now
 
     def _told(self, doors: Doors) -> dict[str, Said]:

@@ -27,6 +27,7 @@ SLOW = {
     "audit-dpsgd-noise": 6.0,
     "audit-runs-epsilon": 6.0,
     "membership-attack-advantage": 6.0,
+    "membership-summary-records": 6.0,
     "truncated-poisson-delta": 6.0,
 }
 """Problems whose methods need more; they have one point."""
@@ -100,6 +101,10 @@ DECIDED_OF |= {
 DECIDED_OF |= {
     (name, "alternatives"): "of all alternatives, 2 (in or out) have the largest p-value"
     for name in ("audit-tail", "audit-gaussian-tail", "audit-claim-tail")
+}
+DECIDED_OF |= {
+    (name, "label_epsilon"): "infinite for the sums of labels without noise, and refused for noise"
+    for name in ("label-noise-variance", "label-gradient-square")
 }
 DECIDED_OF |= {
     ("allocation-renyi", "order_fraction"): "an order is whole, unless a part is asked for",

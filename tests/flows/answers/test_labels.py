@@ -167,7 +167,7 @@ def test_an_accuracy_is_that_of_a_blind_guess_plus_the_advantage(capsys: pytest.
             ["--prior", "uniform", "--bag-size", "0"],
             "Expected bag_size in {1, ..., 1000000}, got",
         ),
-        (["--prior", "uniform", "--versus-rr", "0"], "Expected label_epsilon in (0, 700] or inf"),
+        (["--prior", "uniform", "--versus-rr", "0"], "Expected --versus-rr > 0, got 0"),
         (["--prior", "uniform", "--versus-rr", "inf"], "Expected a finite --versus-rr, got inf."),
         (["--prior", "uniform", "--bag-size", "2", "--mechanism", "rr"], "Expected --mechanism in {llp,"),
         (["--prior", "uniform", "--bag-size", "2", "--label-epsilon", "1"], "Expected label_epsilon=inf for"),

@@ -19,7 +19,7 @@ import pytest
 from flows.runs import orchestration, server
 from privcore import PrivsweepError
 from storage.located import CACHE_VARIABLE
-from tasks.ray_node import free_port
+from tasks.ports import free_port
 
 
 @pytest.fixture(scope="module")
