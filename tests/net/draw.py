@@ -46,7 +46,7 @@ SAMPLERS = {
     "shuffling": ("zero-out", "replace-one"),
 }
 """Neighbouring relations that are drawn for each sampler."""
-RUNS, COMPARISONS = 160, 60
+RUNS, COMPARISONS = 177, 60
 
 
 def questions() -> Iterator[Question]:
