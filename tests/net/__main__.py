@@ -38,7 +38,7 @@ def main(again: list[str]) -> int:
                 question.said = question.asked(doors)
     print(*differences, f"{len(kept)} questions asked again, {len(new)} drawn", sep="\n", file=sys.stderr)
     if not differences:
-        lines = sorted(question.line() + "\n" for question in kept + new)
+        lines = sorted({question.key: question.line() + "\n" for question in kept + new}.values())
         write_atomically(FILE, "".join(lines).encode())
     return bool(differences)
 
