@@ -89,7 +89,7 @@ def least_probability(counts: Counts, dominating: RatioDistribution) -> tuple[fl
         counts: Canaries, guesses, correct guesses and alternatives.
         dominating: Distribution that dominates the likelihood ratio of the mechanism.
     """
-    advantage = min(delta_upper(dominating, 0.0, "add"), 1.0 - 1e-12)
+    advantage = min(delta_upper(dominating, 0.0, "add"), 1.0)
     mu = min(max(2.0 * float(scipy.special.ndtri(0.5 + 0.5 * advantage)), 1e-3), MOST_MU)
     positive = dominating.x[dominating.x > 0.0]
     corners = np.unique(np.abs(np.log(positive))) if positive.size <= _POINTS else np.zeros(0)

@@ -40,7 +40,7 @@ Part = TypeVar("Part", bound=Checked)
 
 def grammar(kinds: Iterable[str]) -> str:
     """Return the grammar of parts with these names."""
-    return "{SAMPLING(FIELD=VALUE,...); ..., with SAMPLING one of " + ", ".join(kinds) + "}"
+    return "{KIND(FIELD=VALUE,...); ... of " + ", ".join(kinds) + "}"
 
 
 def phase_named(sampling: str, fields: Mapping[str, Any]) -> Phase:
