@@ -1,8 +1,8 @@
 """Table of stored names: the module below `privcore` and the class of every problem and every method.
 
 A new problem or method is one file and one line here. Results are stored under these names, so a name never
-changes. The tests compare the table with the classes. Completion and the
-readers of a store need it without the classes.
+changes. The tests compare the table with the classes. Completion and the readers of a store need it
+without the classes.
 """
 
 PROBLEMS = {

@@ -1,4 +1,4 @@
-"""The fields of many points as one array for each field, which are small to send and quick to cut."""
+"""Batches: points of one method and one kind of problem, cut by estimated cost, in a compact form to send."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.compare import SchemeRow, contents, print_rows, problems
+from flows.answers.compare import SchemeRow, problems
+from flows.answers.compare_output import contents, print_rows
 from flows.answers.explain import Explanation
 from flows.answers.parse import UNKNOWN, loader
 from flows.answers.show import bracket_text, kind_of

@@ -1,4 +1,4 @@
-"""Numbers of a training run that a statement adds to epsilon: membership tests, and one example alone.
+"""Statement about the privacy of a training run, to paste into a paper or a model card, with its numbers.
 
 Its parts are those of the statement of TensorFlow Privacy, with the trust model and the hazards that NIST
 SP 800-226 describes: guarantee, unit of privacy, membership tests, mechanism, proof, assumptions, and

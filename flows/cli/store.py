@@ -148,9 +148,9 @@ def _queried(
     keep: bool = False,
 ) -> None:
     """Pass the result of a query to a function, as a table in pieces."""
+    from flows.answers.export import assumed_in, imported_in, superseded_in
     from flows.answers.held import CertifiedEpsilon
     from flows.answers.held import keep as kept
-    from flows.answers.unlisted import assumed_in, imported_in, superseded_in
 
     with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         opened.sql("select 1")  # builds the views if necessary, outside of the time limit

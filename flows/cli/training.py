@@ -285,7 +285,8 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
 
     Each row comes from the store if the store has exactly the computed bracket; otherwise it is computed now.
     """
-    from flows.answers.compare import print_rows, problems
+    from flows.answers.compare import problems
+    from flows.answers.compare_output import print_rows
     from flows.answers.explain import explained
 
     given = {

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.compare import DARK, LIGHT, NAMES, brief, problems
+from flows.answers.compare import DARK, LIGHT, NAMES, problems
+from flows.answers.compare_output import brief
 from flows.answers.training_run import adjacency_of
 from flows.printing import say
 from flows.reports.charts import altair, svg

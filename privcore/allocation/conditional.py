@@ -1,4 +1,4 @@
-"""Brackets of one direction of k-of-t allocation, from the sums of the losses of all epochs."""
+"""Brackets of k-of-t allocation from conditional moments, given the sums of the losses of all epochs."""
 
 import math
 from collections.abc import Callable
@@ -27,16 +27,10 @@ from privcore.likelihood_ratio.ends import (
     upper_remove,
 )
 from privcore.likelihood_ratio.k_of_t import k_of_t, levels_of
-from privcore.likelihood_ratio.losses import (
-    PLACES,
-    Participation,
-    Saddle,
-    rounded_losses,
-    saddle,
-    spread_losses,
-)
+from privcore.likelihood_ratio.losses import PLACES, Participation, rounded_losses, spread_losses
 from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.likelihood_ratio.questions import FIRST_DELTA, SHARE, SMALLEST_DELTA, Question, enough, tier
+from privcore.likelihood_ratio.saddle import Saddle, saddle
 from privcore.likelihood_ratio.steps import Step
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import UNIT

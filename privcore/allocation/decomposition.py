@@ -20,9 +20,9 @@ from privcore.likelihood_ratio.distribution import (
     RatioBracket,
     RatioDistribution,
     Resolution,
+    given_participation,
     product_of,
 )
-from privcore.likelihood_ratio.participation import given_participation
 from privcore.likelihood_ratio.questions import Question, cost, enclose, first_fineness, powering, tier
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true

@@ -1,4 +1,4 @@
-"""Sampling of the largest of many normal variables, and brackets of the sum over all of them."""
+"""Allocation by simulation: importance sampling, order statistics, and brackets of the sampled ratio."""
 
 import math
 from dataclasses import dataclass

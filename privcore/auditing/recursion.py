@@ -1,4 +1,4 @@
-"""Normal distribution function and its inverse for compiled loops, to a few units of rounding.
+"""Algorithm 3, compiled: bounds of the probability of many correct guesses under a trade-off function.
 
 The p-value of `auditing.recursion` is the least level at which the algorithm refutes a claim.
 """

@@ -1,7 +1,4 @@
-"""Exact posteriors, ratios, advantages and probabilities of releases, for one bag with known etas.
-
-One file, since all take the likelihoods of a release from the distribution of the sum of the other labels.
-"""
+"""Exact posteriors, ratios, advantages and probabilities of releases, for one bag with known etas."""
 
 import math
 from dataclasses import dataclass, replace

@@ -1,7 +1,4 @@
-"""Problems about a release on one bag with known etas: posterior, advantages, several classes or sums.
-
-One file, since all describe their bag in the same words.
-"""
+"""Problems about a release on one bag with known etas: posterior, advantages, several classes or sums."""
 
 import math
 from collections.abc import Mapping

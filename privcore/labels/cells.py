@@ -1,7 +1,4 @@
-"""Bounds for priors: the other etas are moved to the means of cells, or to their ends.
-
-One file, since both methods bound an integral over the etas of the others from both sides.
-"""
+"""Bounds for priors: the other etas are moved to the means of cells, or to their ends."""
 
 import math
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Exact sums over the compositions of a bag, for priors with few values of eta.
-
-One file, since all quantities are sums over the same compositions.
-"""
+"""Exact sums over the compositions of a bag, for priors with few values of eta."""
 
 import math
 from collections.abc import Iterator

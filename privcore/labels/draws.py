@@ -1,7 +1,4 @@
-"""Random bags of a prior: their seed depends on prior and bag size only, so all problems share the bags.
-
-One file, since the bounds of a mean depend on how its bags are drawn and divided.
-"""
+"""Random bags of a prior: their seed depends on prior and bag size only, so all problems share the bags."""
 
 import hashlib
 import math

@@ -1,7 +1,4 @@
-"""Likelihoods of a sum of labels with geometric or Laplace noise.
-
-One file, since both kinds of noise are filters of the same sums.
-"""
+"""Likelihoods of a sum of labels with geometric or Laplace noise."""
 
 import math
 from functools import lru_cache

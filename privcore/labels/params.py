@@ -1,7 +1,4 @@
-"""Parameters of the releases of labels, declared once, as in `params`.
-
-One file, since a parameter must not be declared twice.
-"""
+"""Parameters of the releases of labels, declared once, as in `params`."""
 
 from dataclasses import replace
 

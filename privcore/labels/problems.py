@@ -1,7 +1,4 @@
-"""Problems about a release of labels of examples drawn from a prior, and their monotonicity.
-
-One file, since all share the mechanisms, the draw of the bags and the proofs of monotonicity.
-"""
+"""Problems about a release of labels of examples drawn from a prior, and their monotonicity."""
 
 import math
 from collections.abc import Mapping

@@ -92,7 +92,7 @@ class RatioLaw:
 
 
 def too_rare(problem: LabelProblem) -> str | None:
-    """Return why the ratios of a prior are not computed; None if all its probabilities are large enough.
+    """Return the refusal of ratios of a prior with too rare labels, or None.
 
     Products of rarer labels underflow, and a label would seem to be certain although it is only likely.
     """

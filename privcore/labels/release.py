@@ -1,7 +1,4 @@
-"""Random releases of labels, debiased: their means are the proportions of labels 1 in the bags.
-
-One file, since attacks are simulated on the same releases that models are trained on.
-"""
+"""Random releases of labels, debiased: their means are the proportions of labels 1 in the bags."""
 
 import math
 from dataclasses import dataclass, replace

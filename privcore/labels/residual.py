@@ -1,7 +1,4 @@
-"""Bounds for any column or prior: attackers who see a lattice of etas, and second moments over bags.
-
-One file, since its two bounds share the lattice and its transforms.
-"""
+"""Bounds for any column or prior: attackers who see a lattice of etas, and second moments over bags."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-r"""Ratios of pairs of Gaussian mixtures on a line, in cells of the output with masses in closed form.
+r"""Ratios of one step with a random batch or several copies of an example: pairs of Gaussian mixtures.
 
 Outputs z are in standard deviations of the noise, and so are the means of the mixtures. A cell of outputs has
 the masses q under Q and p under P. Its conditional mean of X = dP/dQ is p / q, which gives the lower

@@ -3,14 +3,18 @@ r"""A likelihood ratio X = dP/dQ under Q, bracketed in convex order by two discr
 Both directions of the hockey-stick divergence are expectations of convex functions of X. A mean-preserving
 spread of X belongs to a dominating pair, and a conditional mean of X to a post-processing. Averaging (random
 allocation), products (composition) and affine maps (subsampling) keep both relations.
+
+If no step uses the example with probability $a$, the ratio $S$ of all steps is at least $a$, and the ratio
+given that some step uses it is $W = (S - a) / (1 - a) \ge 0$.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from privcore.likelihood_ratio.grid import Array, all_pairs, choose_edges, coarsen, collect, spread
-from privcore.numerics.rounding import MEAN_AT_INFINITY, UNIT
+from privcore.numerics.rounding import MEAN_AT_INFINITY, SUMMED, UNIT
 
 LARGEST_RATIO = 1e147
 """Largest value on a grid; the product of two stays within the range of doubles."""
@@ -246,4 +250,76 @@ def _mixed(distribution: RatioDistribution, probability: float, tail: float) -> 
         drift_remove=probability * distribution.drift_remove + float(above[inner] if inner < x.size else 0.0),
         drift_add=distribution.drift_add
         + 2.0 * error * float(np.sum(distribution.p[inner:] * share[inner:])),
+    )
+
+
+def given_participation(sampled: RatioBracket, log_absence: float) -> RatioBracket:
+    r"""Return a dominating distribution of $W = (S - a) / (1 - a)$, and an estimate of its limit.
+
+    A dominating distribution of S may have values below a. Its least values, together with as many more as
+    bring their mean to a, are then spread to a and to the largest of them, which keeps the mean. The result
+    still dominates S: between these two points, $E(c - S)_+$ is convex in c and 0 at c = a, so it is below
+    its chord, which is the same expectation of the result.
+
+    Args:
+        sampled: Bracket of S.
+        log_absence: Logarithm of a, in [-inf, 0); its relative error is at most 4 u.
+
+    Returns:
+        The upper distribution dominates W, rounding included. The lower one is that of S, mapped; it shows
+        when a finer resolution would not help.
+
+    Raises:
+        LikelihoodRangeError: The values are too close to a for their errors.
+
+    Source:
+        Feldman and Shenfeld (2025), arXiv:2502.08202v3, Theorem 4.6.
+    """
+    absence, presence = math.exp(log_absence), -math.expm1(log_absence)
+    lower, upper = sampled.lower, sampled.upper
+    return RatioBracket(
+        lower=replace(
+            lower,
+            x=np.maximum(0.0, (lower.x - absence) / presence),
+            infinite=lower.infinite / presence,
+            drift_remove=lower.drift_remove / presence,
+        ),
+        upper=_dominating(upper, log_absence),
+    )
+
+
+def _dominating(law: RatioDistribution, log_absence: float) -> RatioDistribution:
+    """Return a dominating distribution of W from one of S, with masses rounded up.
+
+    An error of E(1 - kappa S)_+ is that of an atom at S = 0, which is spread with the least values. An error
+    of the values of S is larger relative to the distance from a, and largest for the smallest of them.
+    """
+    absence, presence = math.exp(log_absence), -math.expm1(log_absence)
+    relative = math.expm1(min(law.value_error, 100.0))
+    terms = law.p * (law.x - absence)
+    sizes = np.cumsum(law.p * (law.x + absence)) * (2.0 * law.mass_error + relative + SUMMED)
+    apart = law.x - absence >= 0.5 * np.diff(law.x, prepend=0.0)
+    enough = np.flatnonzero((np.cumsum(terms) >= sizes) & apart & (law.x > absence))
+    if enough.size == 0:
+        raise LikelihoodRangeError
+    last = int(enough[0])
+    end, least = float(law.x[last]), law.x[:last]
+    width = end - absence
+    error = (relative * end + 4.0 * UNIT * (1.0 - max(log_absence, -1e3)) * absence) / width + 8.0 * UNIT
+    nearest = 2.0 * relative * end / (end - float(least[-1])) if last else 0.0
+    if error > 0.01 or nearest > 0.01:
+        raise LikelihoodRangeError
+    outward = 1.0 + 2.0 * error + SUMMED
+    at_absence = (
+        (float(law.p[:last] @ (end - least)) * (1.0 + nearest) + end * law.drift_add) / width * outward
+    )
+    at_end = (float(terms[: last + 1].sum()) + float(sizes[last])) / width * outward
+    return replace(
+        law,
+        x=np.append([0.0, width / presence], (law.x[last + 1 :] - absence) / presence),
+        p=np.append([at_absence, at_end], law.p[last + 1 :]),
+        infinite=law.infinite / presence * (1.0 + SUMMED),
+        value_error=error * (1.0 + error),
+        drift_remove=law.drift_remove / presence * (1.0 + SUMMED),
+        drift_add=0.0,
     )

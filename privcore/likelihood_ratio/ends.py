@@ -27,17 +27,8 @@ import scipy
 from numpy.typing import NDArray
 
 from privcore.likelihood_ratio.grid import Array
-from privcore.likelihood_ratio.losses import (
-    PLACES,
-    Circle,
-    Losses,
-    Participation,
-    Saddle,
-    Sums,
-    log_binomial,
-    log_total,
-    sums,
-)
+from privcore.likelihood_ratio.losses import PLACES, Circle, Losses, Participation, Sums, log_total, sums
+from privcore.likelihood_ratio.saddle import Saddle, log_binomial
 from privcore.likelihood_ratio.tails import (
     FewUncertain,
     LargeMeans,

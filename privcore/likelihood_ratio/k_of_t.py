@@ -1,4 +1,4 @@
-r"""Distributions of a ratio R from bounds of the means of (R - kappa)_+ and (kappa - R)_+, calls and puts.
+r"""Distributions of the ratio of k steps out of t that bracket it in convex order, from many thresholds.
 
 The mean of $(R - \kappa)_+$ is a convex function of $\kappa$, and determines the distribution of R. Upper
 bounds at the nodes of a grid give an upper distribution: their lower convex hull is still above the function,
@@ -29,16 +29,9 @@ from privcore.likelihood_ratio.ends import (
     upper_remove,
 )
 from privcore.likelihood_ratio.grid import Array
-from privcore.likelihood_ratio.losses import (
-    PLACES,
-    Losses,
-    Participation,
-    Saddle,
-    View,
-    rounded_losses,
-    spread_losses,
-)
+from privcore.likelihood_ratio.losses import PLACES, Losses, Participation, rounded_losses, spread_losses
 from privcore.likelihood_ratio.questions import tier
+from privcore.likelihood_ratio.saddle import Saddle, View
 from privcore.likelihood_ratio.steps import Step
 from privcore.numerics.rounding import UNIT
 

@@ -1,4 +1,4 @@
-r"""One step contracted to a lattice: the distribution there that the step dominates in convex order.
+r"""One Poisson-sampled Gaussian step on a lattice of losses, in convex order above and below it.
 
 Write $d(t) = E(t - Y)_+$ and $u(t) = E(Y - t)_+$. A distribution on the points $y_j$ is given by its own u,
 which is linear between them. The chord of u over a cell of width $\Delta$ is above u by at most

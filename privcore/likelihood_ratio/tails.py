@@ -43,7 +43,8 @@ import numpy as np
 import scipy
 
 from privcore.likelihood_ratio.grid import Array
-from privcore.likelihood_ratio.losses import PLACES, Losses, Participation, Saddle
+from privcore.likelihood_ratio.losses import PLACES, Losses, Participation
+from privcore.likelihood_ratio.saddle import Saddle
 from privcore.numerics.rounding import SCALED_BESSEL, SUMMED, UNIT
 
 GAP, GAP_OF_EPOCHS = 0.02, 0.25

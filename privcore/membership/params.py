@@ -1,6 +1,6 @@
 """Parameters of membership inference, declared once, as in `params`.
 
-Parameters of experiments only are in `experiments/params.py`. One file, so that a name has one meaning.
+Parameters of experiments only are in `experiments/params.py`.
 """
 
 from privcore.distributions.columns import canonical_sample

@@ -1,4 +1,4 @@
-"""Ratios of epochs in which each example is used in k of the t steps, 1 < k < t."""
+"""Phases whose samplers pass over the data: random allocation, balls-in-bins sampling, and shuffling."""
 
 import math
 from dataclasses import dataclass

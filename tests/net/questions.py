@@ -55,7 +55,7 @@ class Said:
         return self.status == "ok" and self.confidence == 1.0
 
     def refused(self, new: "Said") -> str | None:
-        """Return why another answer to the question may not take the place of this one, or None.
+        """Return the difference that forbids another answer in place of this one, or None.
 
         A proof by the same versions may become narrower; all else is equal. Newer versions are free, but two
         proofs always intersect.

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from flows.answers.compare import NAMES, SchemeRow, axis_of, picture
+from flows.answers.compare import NAMES, SchemeRow
+from flows.answers.compare_output import axis_of, picture
 from flows.answers.parse import problem_of
 from privcore import Bracket
 

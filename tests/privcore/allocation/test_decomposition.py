@@ -19,8 +19,8 @@ from privcore.likelihood_ratio.distribution import (
     RatioBracket,
     RatioDistribution,
     Resolution,
+    given_participation,
 )
-from privcore.likelihood_ratio.participation import given_participation
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, log_gaussian_delta
 from tests.privcore.draws import problem
 

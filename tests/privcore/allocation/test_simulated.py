@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from privcore import Point, evaluate, find
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.likelihood_ratio.distribution import Resolution
-from privcore.likelihood_ratio.losses import Participation, saddle
+from privcore.likelihood_ratio.losses import Participation
+from privcore.likelihood_ratio.saddle import saddle
 from privcore.likelihood_ratio.steps import GaussianStep
 from tests.benchmarks.bis import ERRORS, Estimate, answers
 

@@ -19,10 +19,10 @@ from privcore.likelihood_ratio.losses import (
     log_total,
     overlaps,
     rounded_losses,
-    saddle,
     spread_losses,
     sums,
 )
+from privcore.likelihood_ratio.saddle import saddle
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.likelihood_ratio.tails import few_uncertain, floor, large_means, likeliest, small_ratios
 

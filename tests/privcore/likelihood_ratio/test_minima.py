@@ -7,7 +7,8 @@ import pytest
 
 from privcore.likelihood_ratio.distribution import Resolution
 from privcore.likelihood_ratio.grid import Array
-from privcore.likelihood_ratio.losses import Participation, Saddle, saddle, spread_losses
+from privcore.likelihood_ratio.losses import Participation, spread_losses
+from privcore.likelihood_ratio.saddle import Saddle, saddle
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.likelihood_ratio.tails import gap_of, minima
 
