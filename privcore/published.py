@@ -75,12 +75,13 @@ def published(  # noqa: PLR0913  # a row has one argument for each column
         low, high = found if isinstance(found, tuple) else (found, found)
         text = detail if isinstance(detail, str) else detail(problem)
         if direction is Direction.ESTIMATE:
-            return Answer.about(min(problem.largest, high), detail=text)
-        lower = 0.0 if direction is Direction.UPPER else max(0.0, low * (1.0 - slack) - offset)
+            return Answer.about(min(high, problem.largest), detail=text)
+        # The first argument of min and max stays if it is NaN, which an answer refuses.
+        lower = 0.0 if direction is Direction.UPPER else max(low * (1.0 - slack) - offset, 0.0)
         upper = math.inf if direction is Direction.LOWER else high * (1.0 + slack) + offset
         if problem.whole:
             lower, upper = (float(math.ceil(end)) if math.isfinite(end) else end for end in (lower, upper))
-        return Answer.enclosure(lower, min(problem.largest, upper), detail=text)
+        return Answer.enclosure(lower, min(upper, problem.largest), detail=text)
 
     said = {
         "__doc__": states,

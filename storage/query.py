@@ -1,4 +1,4 @@
-"""One SELECT of a user on a snapshot, within limits of time and memory."""
+"""One SELECT of a user on a snapshot, within limits of time and memory, and the functions that it calls."""
 
 import itertools
 import re

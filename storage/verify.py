@@ -1,4 +1,4 @@
-"""Verification of every file of a store against its name and its manifest."""
+"""Verification of every file of a store, reading without the damaged ones, and salvage from them."""
 
 import hashlib
 import json

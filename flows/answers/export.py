@@ -286,7 +286,7 @@ def superseded_in(query: str, store: Store) -> str:
         store: The store that it read.
     """
     counted = "select problem, method, count(*) as n from superseded group by all order by all"
-    shown = r"(?<!brackets\.)\b(?:results|query|query_table|{})\b"
+    shown = r'(?<!brackets\.)(?<!brackets\.")\b(?:results|query|query_table|{})\b'
     read = [
         row
         for row in store.sql(counted).to_pylist()

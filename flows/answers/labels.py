@@ -1,4 +1,4 @@
-"""Bags of labels and randomized response: their quantities, when both reveal the same, and the text of it."""
+"""Bags of labels and randomized response: their quantities, and when both reveal the same."""
 
 import math
 from bisect import bisect_left

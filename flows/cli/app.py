@@ -249,7 +249,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as ended:
         # The reader of the pipe, such as head, has closed it; Typer would exit with code 1.
-        if not isinstance(ended.__context__ if isinstance(ended, SystemExit) else ended, BrokenPipeError):
+        if not any(isinstance(each, BrokenPipeError) for each in (ended, ended.__context__)):
             raise
         sys.stdout = None
         return 0

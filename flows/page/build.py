@@ -67,8 +67,10 @@ def build(store: Store, out: Path, *, live: bool = False) -> Built:
     files, addresses = {PARQUET: to_parquet(table)}, {}
     for each in found:
         path = f"data/{each.kind.name}"
-        files[f"{path}.parquet"] = columns_as_parquet(content(each))
-        files[f"{path}.json.gz"] = data = gzip.compress(as_json(browser_content(each)).encode(), 6, mtime=0)
+        columns = content(each)
+        files[f"{path}.parquet"] = columns_as_parquet(columns)
+        browsed = as_json(browser_content(each, columns)).encode()
+        files[f"{path}.json.gz"] = data = gzip.compress(browsed, 6, mtime=0)
         addresses[each.kind.name] = f"{path}.json.gz?v={_hash(data)}"
     files |= _static(resources.files("flows.page") / "static")
     known = catalogue(found, addresses, table.version, version("privsweep"))

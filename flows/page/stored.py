@@ -107,12 +107,12 @@ def content(table: ProblemTable) -> dict[str, list[Any]]:
     return columns
 
 
-def browser_content(table: ProblemTable) -> dict[str, dict[str, list[Any]]]:
-    """Return the columns of a problem for the browser: its brackets, and answers with a confidence below 1.
+def browser_content(table: ProblemTable, columns: Mapping[str, list[Any]]) -> dict[str, dict[str, list[Any]]]:
+    """Return the columns of `content` for the browser: brackets, and answers with a confidence below 1.
 
     A method is its number in the catalogue, or -1; "=" is the id of an upper row that is also the lower row.
     """
-    columns, number = content(table), {None: -1} | {name: k for k, name in enumerate(table.methods)}
+    columns, number = dict(columns), {None: -1} | {name: k for k, name in enumerate(table.methods)}
     for name in ("lower_method", "upper_method"):
         columns[name] = [number[method] for method in columns[name]]
     ids = zip(columns["lower_point"], columns["upper_point"], strict=True)

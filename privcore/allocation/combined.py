@@ -1,4 +1,4 @@
-"""The analytic bound, and the least of the published upper bounds of random allocation in each direction."""
+"""The analytic bound, the bound for large noise, and the least of the published bounds of allocation."""
 
 import math
 from dataclasses import dataclass, replace
@@ -130,6 +130,11 @@ def correction(problem: Allocation) -> float:
     return max(SMALLEST_DELTA, problem.steps * math.exp(-most * (1.0 - TRUNCATED_RATE)))
 
 
+def _added(problem: Allocation) -> float:
+    """Return the delta that is added to Poisson sampling."""
+    return 2.0 * correction(problem) * (1.0 + TRUNCATED_RATE)
+
+
 def _uncovered(problem: Allocation) -> str | None:
     """Return the reason why Corollary 4.5 says nothing, or None."""
     if problem.epochs > 1:
@@ -141,14 +146,14 @@ def _uncovered(problem: Allocation) -> str | None:
         return "Expected a rate of at most 2 k / t by Theorem 4.1, which blocks of 2 steps do not have."
     if isinstance(problem, AllocationDelta) and problem.epsilon > math.log(block) * (1.0 - TRUNCATED_RATE):
         return "Expected epsilon up to ln floor(t / k), as far as Theorem 4.1 is proved."
-    if 2.0 * correction(problem) >= (problem.delta if isinstance(problem, AllocationEpsilon) else 1.0):
+    if _added(problem) >= (problem.delta if isinstance(problem, AllocationEpsilon) else 1.0):
         return "Expected sigma above 8 max(sqrt(L), sqrt(k/t) L), with L = ln(2 t / delta)."
     return None
 
 
 def _sampled_twice(problem: Allocation) -> tuple[Poisson, float]:
     """Return Poisson sampling as in the corollary, and the delta that is added to it."""
-    added = 2.0 * correction(problem) * (1.0 + TRUNCATED_RATE)
+    added = _added(problem)
     fields: dict[str, float | str] = {
         "sigma": problem.sigma,
         "steps": problem.steps,

@@ -1,4 +1,4 @@
-"""Proofs that the true values of this topic are monotone in their parameters, in one sentence each."""
+"""Questions about random allocation, and proofs that their answers are monotone, in a sentence each."""
 
 from dataclasses import dataclass
 from types import MappingProxyType

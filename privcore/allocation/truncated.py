@@ -1,4 +1,4 @@
-"""Bounds of random allocation by Poisson sampling whose probability is that of a truncated posterior.
+"""Random allocation from truncated Poisson sampling, with the tail of the posterior by Doob and Chernoff.
 
 The tail is the probability that the posterior of the chosen step exceeds a sampling probability.
 """

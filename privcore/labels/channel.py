@@ -1,6 +1,7 @@
 """Closed forms of randomized response over c classes: flips, capacity, and the epsilon that has them."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import get_args
 
@@ -102,19 +103,17 @@ def capacity_epsilon(number: int, bits: float) -> tuple[float, float]:
     def above(epsilon: float) -> bool:
         return capacity(number, epsilon) * (1.0 - LABEL_BOUND) >= bits
 
-    lower = 0.0
-    if below(_LEAST):
-        lower, end = _LEAST, _MOST
-        while end - lower > _CLOSE * end:
-            middle = math.sqrt(lower) * math.sqrt(end)
-            lower, end = (middle, end) if below(middle) else (lower, middle)
-    if not above(_MOST):
-        return lower, math.inf
-    upper, end = _MOST, _LEAST
-    while upper - end > _CLOSE * upper:
-        middle = math.sqrt(upper) * math.sqrt(end)
-        upper, end = (middle, end) if above(middle) else (upper, middle)
-    return lower, upper
+    lower = _edge(lambda epsilon: not below(epsilon))[0] if below(_LEAST) else 0.0
+    return lower, _edge(above)[1] if above(_MOST) else math.inf
+
+
+def _edge(holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Return two close epsilons: a condition that stays true fails at the first, and holds at the second."""
+    low, high = _LEAST, _MOST
+    while high - low > _CLOSE * high:
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
 
 
 def _excess(x: float) -> float:

@@ -136,7 +136,7 @@ def _ratio(problem: ClassRatio) -> Answer:
     detail = f"{len(sums)} histograms of the others"
     if not lost and 0.0 in parts:
         if max(parts) == 0.0:
-            return Answer.without(Status.FAILED, "The release is impossible under both classes.")
+            return Answer.without(Status.NOT_APPLICABLE, "The release is impossible under both classes.")
         return Answer.enclosure(math.inf, math.inf, detail=detail)
     error, slack = _error(problem.bag_size, problem.number), (4 * lost + 4) * _SMALLEST if lost else 0.0
     if min(parts) * (1.0 - error) <= slack:

@@ -11,7 +11,7 @@ from privcore.answer import Answer
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import compositions
 from privcore.labels.compositions import Counts, Rows
-from privcore.labels.poisson_binomial import Array, relative_error
+from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
 from privcore.labels.problems import (
     SINGLE,
     AtEta,
@@ -225,6 +225,7 @@ def _share(problem: LabelAdvantageShare, rows: Iterator[Rows]) -> tuple[float, f
     assert atoms is not None
     sure: list[float] = []
     possible: list[float] = []
+    reached = False
     for some in rows:
         owns = some.weights[:, None] * _left(problem, some.members)
         for eta, weights in zip(atoms[0], owns.T, strict=True):
@@ -232,9 +233,12 @@ def _share(problem: LabelAdvantageShare, rows: Iterator[Rows]) -> tuple[float, f
             low, high = advantage(some.laws, problem.mechanism, problem.label_epsilon, own)
             sure.append(float(weights[low > problem.threshold].sum()))
             if not decided(own.values, problem.label_epsilon).all():
-                possible.append(float(weights[high > problem.threshold].sum()))
+                above = high > problem.threshold
+                possible.append(float(weights[above].sum()))
+                reached = reached or bool(above.any())
     error = _error(problem) + problem.distribution.error
-    return math.fsum(sure) * (1.0 - error), math.fsum(possible) * (1.0 + error)
+    lost = FLOOR if reached else 0.0  # probabilities of compositions may underflow
+    return math.fsum(sure) * (1.0 - error) - lost, math.fsum(possible) * (1.0 + error) + lost
 
 
 def _advantage_tail(problem: LabelAdvantageTail, rows: Iterator[Rows]) -> tuple[float, float]:

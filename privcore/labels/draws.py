@@ -164,9 +164,9 @@ def shares_of_rows(
     low, high = np.zeros(attacked.shape[0]), np.zeros(attacked.shape[0])
     for etas in np.ascontiguousarray(attacked.T):
         ends = one_by_one(others, etas, mechanism, epsilon)
-        low += (ends[0] > threshold) / attacked.shape[1]
-        high += ((ends[1] > threshold) & ~decided(etas, epsilon)) / attacked.shape[1]
-    return np.minimum(1.0, low), np.minimum(1.0, high)
+        low += ends[0] > threshold
+        high += (ends[1] > threshold) & ~decided(etas, epsilon)
+    return low / attacked.shape[1], high / attacked.shape[1]
 
 
 def seed_of(text: str, bag_size: int) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from privcore.distributions.prior_notation import class_rows, probabilities
 from privcore.labels.poisson_binomial import pmf, relative_error
 from privcore.labels.release import debiased_variance, geometric_variance, laplace_variance
 from privcore.labels.utility_problems import GradientSquare, NoiseVariance
@@ -178,8 +179,7 @@ def gradient_square(problem: GradientSquare, variance: tuple[float, float]) -> t
         problem: Bag, model and mechanism.
         variance: Bounds of the mean variance of the noise given the labels.
     """
-    x = np.array([[float(word) for word in row.split(",")] for row in problem.features.split(";")])
-    w = np.array([float(word) for word in problem.weights.split(",")])
+    x, w = np.array(class_rows(problem.features)), np.array(probabilities(problem.weights))
     logits, k = (x * w).sum(axis=1), problem.bag_size
     # Relative error of a prediction, of its complement, and of means of k of them.
     error = (x.shape[1] + 8.0) * UNIT * _largest_logit(problem) + (k + 32.0) * UNIT
@@ -194,15 +194,16 @@ def gradient_square(problem: GradientSquare, variance: tuple[float, float]) -> t
     low = max(0.0, abs(away) - doubt) ** 2 + spread * (1.0 - 4.0 * error) + variance[0]
     high = (abs(away) + doubt) ** 2 + spread * (1.0 + 4.0 * error) + variance[1]
     ends = np.maximum(0.0, slope - size) * math.sqrt(low), (slope + size) * math.sqrt(high)
-    return float(np.square(ends[0]).sum()), float(np.square(ends[1]).sum())
+    with np.errstate(over="ignore"):  # an upper end may be infinite
+        return float(np.square(ends[0]).sum()), float(np.square(ends[1]).sum())
 
 
 def _largest_logit(problem: GradientSquare) -> float:
     """Return the largest sum of absolute products of features and weights."""
-    weights = [abs(float(word)) for word in problem.weights.split(",")]
+    weights = probabilities(problem.weights)
     return max(
-        math.fsum(w * abs(float(word)) for w, word in zip(weights, row.split(","), strict=True))
-        for row in problem.features.split(";")
+        math.fsum(abs(w * x) for w, x in zip(weights, row, strict=True))
+        for row in class_rows(problem.features)
     )
 
 
@@ -235,7 +236,7 @@ def _too_large(problem: GradientSquare) -> str | None:
     """Return the reason if predictions underflow, or the noise is infinite."""
     if _largest_logit(problem) > _MOST_LOGIT:
         return f"The method needs features and weights with products of at most {_MOST_LOGIT:g}."
-    if max(abs(float(word)) for word in problem.features.replace(";", ",").split(",")) > _MOST_FEATURE:
+    if max(abs(x) for row in class_rows(problem.features) for x in row) > _MOST_FEATURE:
         return f"The method needs features of at most {_MOST_FEATURE:g}."
     if problem.label_epsilon < _LEAST_EPSILON:
         return f"The method needs label_epsilon >= {_LEAST_EPSILON:g}."

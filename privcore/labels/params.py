@@ -7,6 +7,7 @@ from privcore.distributions.prior_notation import (
     canonical_bag,
     canonical_classes,
     canonical_histogram,
+    canonical_lists,
     canonical_numbers,
     canonical_prior,
     canonical_weights,
@@ -190,7 +191,7 @@ FEATURES = Text(
     name="features",
     symbol="x",
     grammar="{features of the examples, one list for each example, such as 1,0.5;1,-2}",
-    canonical=canonical_weights,
+    canonical=canonical_lists,
     typical=("1;2;-1", "1,0.5;1,-2;0,1", "1,0;1,0.5;1,-1;1,2"),
     meaning="Features of each example in the bag; a constant feature 1 is an intercept",
 )

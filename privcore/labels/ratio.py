@@ -1,4 +1,4 @@
-"""Distribution of the multiplicative advantage; the eta of the attacked example enters as a weight only."""
+"""Distribution of the multiplicative advantage, and its quantile from sampled bags, between tested ends."""
 
 import math
 from collections.abc import Callable, Iterable

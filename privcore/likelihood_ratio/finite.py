@@ -106,8 +106,8 @@ def covering(pairs: Sequence[tuple[float, float]]) -> Finite:
 
     Each pair bounds the profile as in `approximate`. The profile is convex, so it is at most the largest
     convex function below all of these points, which is the profile of this distribution: its masses are the
-    changes of the slope, computed with 60 digits. All numbers are first raised by one rounding, since the
-    decimals that they come from may be larger.
+    changes of the slope, computed with 60 digits more than cancel. All numbers are first raised by one
+    rounding, since the decimals that they come from may be larger.
 
     Args:
         pairs: Epsilon in [0, 700] and delta in [0, 1] of each guarantee; the step has all of them.
@@ -118,8 +118,12 @@ def covering(pairs: Sequence[tuple[float, float]]) -> Finite:
         >>> len(covering([(0.5, 0.1), (1.0, 0.01), (2.0, 1e-3)]).losses)
         7
     """
+    far = max(epsilon for epsilon, _ in pairs)
+    small = min((delta for _, delta in pairs if delta > 0.0), default=1.0)
     with localcontext() as context:
-        context.prec = 60
+        context.prec = 60 + math.ceil(
+            (far - math.log(small)) / math.log(10.0)
+        )  # of 1 - (1 - delta) / e^epsilon
         rise, least = 1 + Decimal(2.0 * UNIT), Decimal(1)
         points = {Decimal(0): (Decimal(1), -math.inf)}
         for epsilon, delta in sorted(pairs):

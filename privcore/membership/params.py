@@ -3,6 +3,8 @@
 Parameters of experiments only are in `experiments/params.py`.
 """
 
+from dataclasses import replace
+
 from privcore.distributions.columns import canonical_sample
 from privcore.distributions.dataset import canonical_dataset
 from privcore.distributions.record_notation import canonical_law, law_assumption
@@ -87,11 +89,10 @@ UNFITTED_SHARE = Real(
     typical=(0.0, 0.05, 0.5),
     meaning="Probability that the loss of a training record is above the level of the attack",
 )
-FRESH_SHARE = Real(
+FRESH_SHARE = replace(
+    UNFITTED_SHARE,
     name="fresh_share",
     symbol=r"P(\ell_0 \le \varepsilon)",
-    lower=0.0,
-    upper=1.0,
     typical=(0.0, 0.008, 0.1),
     meaning="Probability that the loss of a fresh record is at most the level of the attack",
 )
@@ -130,11 +131,10 @@ LARGEST_ATOM = Real(
     typical=(0.0, 0.0, 0.1, 0.6),
     meaning="Probability of the most frequent value, at least",
 )
-GINI_SIMPSON = Real(
+GINI_SIMPSON = replace(
+    LARGEST_ATOM,
     name="gini_simpson",
     symbol=r"1 - \sum_k p_k^2",
-    lower=0.0,
-    upper=1.0,
     typical=(1.0, 1.0, 0.9, 0.3),
     meaning="Probability that two records differ (Gini-Simpson index), at most; 1 says nothing",
 )

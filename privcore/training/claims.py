@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
 from privcore import params
+from privcore.allocation.params import LAPLACE_SCALE
 from privcore.distributions.columns import read_columns
 from privcore.distributions.notation import number, spelled
 from privcore.errors import DomainError
@@ -23,12 +24,9 @@ from privcore.training.samplers import Bounds
 MOST_PAIRS = 1000
 """Largest number of pairs of epsilon and delta in a profile."""
 _STEPS = replace(params.STEPS, meaning="Number of independent uses of the mechanism")
-_SCALE = Real(
-    name="scale",
-    symbol="b",
+_SCALE = replace(
+    LAPLACE_SCALE,
     unit="L1 sensitivities",
-    lower=0.01,
-    upper=1e6,
     typical=(0.5, 1.0, 10.0),
     meaning="Scale of the Laplace noise, divided by the L1 distance of the values of neighbours",
 )

@@ -59,7 +59,7 @@ def _named(name: str, fields: Mapping[str, Any], kinds: Mapping[str, type[Part]]
     if name not in kinds:
         raise unknown("sampling", name, list(kinds))
     kind = kinds[name]
-    sized = with_steps(name, kind.parameters, fields) if "batch_size" in fields else fields
+    sized = with_steps(name, kind.parameters, fields) if name in PHASES and "batch_size" in fields else fields
     return kind.from_fields(sized)
 
 

@@ -62,17 +62,10 @@ def typed(problem: Problem) -> list[str]:
 def table_shipped() -> Iterator[Store]:
     """Answer from the table of the package inside the block, and from nothing stored outside."""
     (file,) = FOLDER.glob("lookup-*.parquet")
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = str(file)
-    try:
+    with patch.dict(os.environ, {VARIABLE: str(file)}):
         store = shipped_store()
         assert store is not None
         yield store
-    finally:
-        if before is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = before
 
 
 class Doors:

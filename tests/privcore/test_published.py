@@ -85,3 +85,10 @@ def test_a_row_is_found_by_pickle_in_the_module_that_has_it() -> None:
     assert len(rows) > 5
     for kind in rows:
         assert pickle.loads(pickle.dumps(kind())) == kind()
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_a_formula_that_gives_no_number_gives_no_answer(direction: Direction) -> None:
+    if direction is not Direction.LOWER:
+        with pytest.raises(ValueError, match="without NaN"):
+            row(lambda problem: math.nan, direction).answer(PROBLEM, 0)

@@ -4,12 +4,20 @@ import math
 
 import scipy
 
+from privcore.answer import Answer
 from privcore.membership.gaussian_mean.gamma_ratio import log_half_ratio
 from privcore.membership.learner.problems import MembershipBitsAdvantage
 from privcore.method import Cost, Direction
 from privcore.numerics.rounding import MAJORITY_TAILS
 from privcore.papers import AUBINAIS
 from privcore.published import published
+
+
+def _by_majority(problem: MembershipBitsAdvantage) -> Answer:
+    """Return the advantage of counting agreements, with its threshold."""
+    lower, count = agreement_advantage(problem.bits, majority_bias(problem.records))
+    return Answer.enclosure(lower, problem.largest, detail=f"member if at least {count} bits agree")
+
 
 MembershipMajority = published(
     "membership.majority",
@@ -21,11 +29,8 @@ MembershipMajority = published(
     binomial, and the attack counts the agreements. For one bit and large n this is about 0.68 of the upper
     bound; for one record it attains the upper bound.
     """,
-    lambda p: agreement_advantage(p.bits, majority_bias(p.records))[0],
+    _by_majority,
     reference=f"our own learner; compare {AUBINAIS}, equation 8",
-    detail=lambda p: (
-        f"member if at least {agreement_advantage(p.bits, majority_bias(p.records))[1]} bits agree"
-    ),
     cost=lambda p: Cost(seconds=1e-3, bytes=1e4),
 )
 

@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,10 +157,25 @@ def test_a_randomized_class_has_the_ratio_epsilon_if_it_is_one_of_both() -> None
         assert (found.lower, found.upper) == (expected, expected)
 
 
+@pytest.mark.parametrize("method", ["labels.sampling", "labels.composition"])
+def test_a_share_of_all_examples_is_enclosed(method: str, tmp_path: Path) -> None:
+    file = tmp_path / "seven.csv"
+    file.write_text("eta\n" + "0.5\n" * 7)
+    prior = f"column({file},eta)"
+    asked = {"mechanism": "llp", "bag_size": 2, "threshold": 0.1, "draw": "partition"}
+    assert encloses(answered("label-advantage-share", method, prior=prior, **asked), 1.0)
+
+
+def test_a_share_below_the_doubles_is_possible() -> None:
+    prior = "two-point(0.5,0.99,1e-200)"
+    asked = {"mechanism": "llp", "prior": prior, "bag_size": 3, "threshold": 0.4}
+    assert answered("label-advantage-share", "labels.composition", **asked).upper > 0.0
+
+
 def test_impossible_releases_of_classes_have_no_ratio() -> None:
     fields = {"mechanism": "llp", "classes": "0.5,0.3,0.2;1,0,0", "first_class": 1, "second_class": 2}
     found = answered("class-release-ratio", "labels.classes", histogram="0,0,2", **fields)
-    assert found.status is Status.FAILED
+    assert found.status is Status.NOT_APPLICABLE
     assert found.detail == "The release is impossible under both classes."
     with pytest.raises(DomainError, match="Expected histogram and both classes for the 3 classes"):
         find_problem("class-release-ratio").from_fields(fields | {"histogram": "1,0,0"})

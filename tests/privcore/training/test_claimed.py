@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from privcore import Answer, Point, Status, evaluate, find
+from privcore import Answer, Point, Status, UnknownNameError, evaluate, find
+from privcore.likelihood_ratio.finite import approximate, covering
 from tests.privcore.draws import problem
 
 COUNTS = {"canaries": 1000, "guesses": 100, "correct": 90, "design": "independent"}
@@ -75,3 +76,16 @@ def test_audits_of_a_true_claim_reject_it_in_at_most_five_percent_and_a_false_on
         rejected[sigma] = float(np.mean([values[count] <= 0.05 for count in right.tolist()]))
     assert rejected[1.0] <= 0.05
     assert rejected[3.0] >= 0.5
+
+
+@pytest.mark.parametrize("epsilon", [100.0, 126.45, 140.0, 300.0])
+def test_a_far_guarantee_keeps_its_masses(epsilon: float) -> None:
+    one, several = approximate(epsilon, 1e-6), covering([(epsilon, 1e-6)])
+    assert several.losses == pytest.approx(one.losses)
+    assert several.masses == pytest.approx(one.masses, rel=1e-12)
+    assert several.infinite == pytest.approx(one.infinite, rel=1e-12)
+
+
+def test_sizes_of_batches_belong_to_samplers() -> None:
+    with pytest.raises(UnknownNameError, match="examples"):
+        tail("guarantee(epsilon=1,examples=10,batch_size=3)")
