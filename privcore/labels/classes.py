@@ -8,7 +8,11 @@ from fractions import Fraction
 from operator import add
 from typing import get_args
 
-from privcore.answer import Answer, Status
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from privcore.answer import Answer
 from privcore.labels.bag_problems import ClassAdvantage, ClassRatio, SumsAdvantage
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
@@ -48,6 +52,8 @@ class LabelsClasses(Method[Answered]):
             return f"The bag has more than {_MOST_SUMS:.0e} histograms of classes."
         if isinstance(problem, ClassRatio) and 0.0 in _odds(problem):
             return "The ratio needs two classes with positive probabilities."
+        if isinstance(problem, ClassRatio) and problem.mechanism == "llp" and not _is_possible(problem):
+            return "The release is impossible under both classes."
         return None
 
     def cost(self, problem: Answered) -> Cost:
@@ -125,6 +131,18 @@ def _odds(problem: ClassRatio) -> tuple[float, float]:
     return first[problem.first_class - 1], first[problem.second_class - 1]
 
 
+def _is_possible(problem: ClassRatio) -> bool:
+    """Return whether the bag can have this histogram if the first example has one of both classes.
+
+    It can if and only if the examples can be matched to the classes that were counted.
+    """
+    can = np.array(problem.rows) > 0.0
+    can[0] = False
+    can[0, [problem.first_class - 1, problem.second_class - 1]] = True
+    places = csr_array(can[:, np.repeat(np.arange(problem.number), problem.counts)])
+    return bool((maximum_bipartite_matching(places) >= 0).all())
+
+
 def _ratio(problem: ClassRatio) -> Answer:
     """Return the absolute logarithm of the ratio of the probabilities of the release under both classes."""
     released, both = problem.counts, (problem.first_class - 1, problem.second_class - 1)
@@ -135,8 +153,6 @@ def _ratio(problem: ClassRatio) -> Answer:
     parts = [sums.get((*released[:a], released[a] - 1, *released[a + 1 :]), 0.0) for a in both]
     detail = f"{len(sums)} histograms of the others"
     if not lost and 0.0 in parts:
-        if max(parts) == 0.0:
-            return Answer.without(Status.NOT_APPLICABLE, "The release is impossible under both classes.")
         return Answer.enclosure(math.inf, math.inf, detail=detail)
     error, slack = _error(problem.bag_size, problem.number), (4 * lost + 4) * _SMALLEST if lost else 0.0
     if min(parts) * (1.0 - error) <= slack:
