@@ -1,24 +1,159 @@
-"""Ray: started on this machine for one run and stopped after it, or an existing cluster, joined and left."""
+"""Ray: its address, started on this machine for one run and stopped after it, or joined and left.
+
+On this machine, `ray.init` would also start a dashboard that shows nothing, a monitor of autoscalers and a
+reader of logs, and workers would wait for the dashboard and the agents of the raylet.
+"""
 
 import logging
 import os
 import secrets
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from tasks.address import Address
+from privcore.errors import DomainError
 from tasks.errors import EngineError, SetupError
 from tasks.own_process import folders, own_folders, script_folder
-from tasks.ray_node import few_processes
+from tasks.ports import free_port
+
+SECONDS = 5.0  # time for a cluster to accept a connection
+VARIABLE = "RAY_ADDRESS"
+OPTION = "--ray-address"
+
+
+@dataclass(frozen=True)
+class Address:
+    """The address of a cluster, and the option or variable that gave it."""
+
+    text: str
+    source: str
+
+    def __str__(self) -> str:
+        """Return the address as it was given: `RAY_ADDRESS=host:port` or `--ray-address host:port`."""
+        return f"{self.source}{'=' if self.source == VARIABLE else ' '}{self.text}"
+
+
+def named_cluster(option: str | None = None) -> Address | None:
+    """Return the address of the named cluster, or None if Ray is to be started on this machine.
+
+    Args:
+        option: Address from the caller, which overrides RAY_ADDRESS; `local` means this machine.
+    """
+    address = Address(option, OPTION) if option else Address(os.environ.get(VARIABLE, ""), VARIABLE)
+    return None if address.text in ("", "local") else address
+
+
+def checked(address: Address) -> Address:
+    """Return the address if it accepts connections.
+
+    Raises:
+        DomainError: The address is invalid.
+        EngineError: The address does not accept connections.
+    """
+    try:
+        reason = why_unreachable(address.text)
+    except DomainError as error:
+        raise DomainError(f"Expected host:port of a Ray cluster, got {address}: {error}.") from error
+    if reason:
+        raise EngineError(f"Cannot reach a Ray cluster at {address}: {reason}.")
+    return address
+
+
+def why_unreachable(address: str) -> str | None:
+    """Return the reason why an address is unreachable, or None if it accepts connections.
+
+    Args:
+        address: `host:port`, or `auto`, which is left to Ray and gives None.
+
+    Raises:
+        DomainError: The address is invalid.
+
+    Example:
+        >>> why_unreachable("here")
+        Traceback (most recent call last):
+        privcore.errors.DomainError: the port is missing
+    """
+    if address == "auto":
+        return None
+    if address.startswith("ray://"):
+        raise DomainError(
+            "it is an address of Ray Client; run privsweep on a node of the cluster and give its host:port"
+        )
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise DomainError("the port is invalid") from None
+    if not host or not port:
+        raise DomainError("the port is missing" if host else "the host is missing")
+    return why_refused(host, port)
+
+
+def why_refused(host: str, port: int) -> str | None:
+    """Return the reason why a port refuses connections, or None if it accepts them."""
+    try:
+        socket.create_connection((host, port), timeout=SECONDS).close()
+    except (OSError, UnicodeError) as error:
+        return (isinstance(error, OSError) and error.strerror) or "no answer"
+    return None
+
+
+UNUSED = -1  # the port of a service that does not exist, as agents without the dashboard report it
+
+
+@contextmanager
+def few_processes() -> Iterator[None]:
+    """Let `ray.init` start the processes that compute, and no others, inside the block."""
+    import ray._private.node
+    import ray._private.utils
+    import ray._raylet
+
+    nodes: Any = ray._private.node
+    utilities: Any = ray._private.utils
+    raylet: Any = ray._raylet
+    whole: Any = nodes.Node
+
+    class Small(whole):  # type: ignore[misc]
+        """A node without a dashboard, a monitor and a reader of logs, whose raylet does not wait."""
+
+        def __init__(self, ray_params: Any, **how: Any) -> None:
+            ray_params.no_monitor = True
+            ray_params.include_log_monitor = False
+            ray_params.runtime_env_agent_port = free_port()
+            super().__init__(ray_params, **how)
+
+        def start_api_server(self, **how: Any) -> None:
+            if utilities.get_dashboard_dependency_error() is None:  # agents look for it
+                super().start_api_server(**how)
+            else:
+                self._webui_url = ""
+
+        def start_ray_processes(self) -> None:
+            for name in (
+                raylet.METRICS_AGENT_PORT_NAME,
+                raylet.METRICS_EXPORT_PORT_NAME,
+                raylet.DASHBOARD_AGENT_LISTEN_PORT_NAME,
+            ):
+                raylet.persist_port(self._session_dir, self._node_id, name, UNUSED)
+            super().start_ray_processes()
+
+    nodes.Node = Small
+    try:
+        yield
+    finally:
+        nodes.Node = whole
+
 
 OBJECT_STORE = (
     128 * 1024**2

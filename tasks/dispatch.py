@@ -11,11 +11,10 @@ from storage.folder import Folder
 from storage.located import shared_store_token
 from storage.schema import provenance
 from tasks import cluster
-from tasks.address import Address
 from tasks.batch import Batch
-from tasks.cluster_info import probe_cluster
+from tasks.cluster import Address
 from tasks.errors import StoppedError, first_line
-from tasks.health import LOOK_EVERY, HeadGoneError, Health
+from tasks.health import LOOK_EVERY, HeadGoneError, Health, probe_cluster
 from tasks.sources import code
 from tasks.waiting import Attempt, Flight, Waiting, request
 from tasks.work import Done, Job, delivered

@@ -9,8 +9,8 @@ from collections.abc import Generator, Sequence
 from privcore.extras import installed, require
 from storage.folder import Folder
 from tasks import dispatch
-from tasks.address import checked, named_cluster
 from tasks.batch import Batch
+from tasks.cluster import checked, named_cluster
 from tasks.cluster import processors as processors_of
 from tasks.guard import Guard
 from tasks.work import Done, Job, run_batch

@@ -9,7 +9,7 @@ import pytest
 from privcore.errors import DomainError
 from storage.located import located
 from tasks import engine
-from tasks.address import Address, checked, named_cluster, why_unreachable
+from tasks.cluster import Address, checked, named_cluster, why_unreachable
 from tasks.errors import EngineError
 from tasks.guard import Limits
 from tasks.work import Job

@@ -17,10 +17,10 @@ from storage.parts import parts, publish_packed
 from storage.schema import Provenance
 from tasks import probe, worker
 from tasks.batch import Batch
-from tasks.cluster_info import ClusterInfo
 from tasks.dispatch import Dispatch
 from tasks.errors import EngineError
 from tasks.guard import Limits
+from tasks.health import ClusterInfo
 from tasks.sources import code
 from tasks.work import Job, delivered, names_of_parts, published
 from tasks.worker import Requirements, run_on_worker, why_other_code
