@@ -18,7 +18,7 @@ from tests.flows.page.browser import call, chromium, visit, wait
 ASK = """
     const [{ open }, { lookup, stated }, { narrow, tolerance }, { compute }, { covers }, { ask }] =
         await Promise.all(["source.js", "lookup.js", "computed.js", "engine/client.js", "engine/questions.js",
-                           "live.js"].map(load));
+                           "source.js"].map(load));
     const { catalogue, table } = await open();
     const decoded = (end) => (end === "inf" ? Infinity : end);
     const coded = (end) => (end === Infinity ? "inf" : end);

@@ -1,9 +1,9 @@
-// The form: for every field an exact input, and a slider or a list of the stored values.
+// The form: how the user's code loads examples, which is never assumed; then for every field an exact input, and a
+// slider or a list of the stored values. A slider is logarithmic; examples and batch size determine other fields.
 
 import { fill, html } from "./dom.js";
 import { range, reach, stored, unstored } from "./hull.js";
-import { sizes } from "./sizes.js";
-import { slider as sliderOf } from "./slider.js";
+import { about, exactly, number } from "./numbers.js";
 
 function choice(field, values, text) {
   const words = field.kind === "choice" ? field.choices : values;
@@ -84,3 +84,183 @@ export function mark(name) {
     else input.removeAttribute("aria-invalid");
   }
 }
+
+const MOST = 1e15;
+
+/** Whether b examples of n make a batch. */
+export const sound = (n, b) => Number.isInteger(n) && Number.isInteger(b) && b >= 1 && b <= n && n <= MOST;
+
+/** The steps n / b of an epoch, rounded up or down: the direction whose upper end of epsilon is safe. */
+export const steps = (n, b, up) => (BigInt(n) + (up ? BigInt(b) - 1n : 0n)) / BigInt(b);
+
+/** b / n, rounded up: the quotient of doubles is the nearest, and integers compare it with the exact one. */
+export function rate(n, b) {
+  const q = b / n;
+  const shift = 54 - Math.floor(Math.log2(q));
+  return BigInt(q * 2 ** shift) * BigInt(n) >= BigInt(b) << BigInt(shift) ? q : Math.min(1, next(q));
+}
+
+/** The next double above a positive one. */
+function next(x) {
+  const bits = new BigInt64Array(new Float64Array([x]).buffer);
+  bits[0] += 1n;
+  return new Float64Array(bits.buffer)[0];
+}
+
+const NAMES = [
+  ["examples", "n"],
+  ["batch_size", "b"],
+];
+
+/**
+ * A row of the form that fills steps and sampling probability.
+ *
+ * @param up Whether the steps are rounded up.
+ * @param fields Names of the fields of the problem.
+ * @param set Called with the texts of the fields that follow.
+ */
+export function sizes(up, fields, set) {
+  const known = html("p", { class: "help", id: "help-sizes", role: "status" }, "They fill the fields below.");
+  const inputs = NAMES.map(([name, symbol]) =>
+    html("input", {
+      id: `size-${name}`,
+      type: "text",
+      inputmode: "numeric",
+      autocomplete: "off",
+      maxlength: 20,
+      placeholder: symbol,
+      "aria-label": name === "examples" ? "number of examples" : "batch size",
+      "aria-describedby": "help-sizes",
+    }),
+  );
+  const changed = () => {
+    const [n, b] = inputs.map((input) => number(input.value));
+    if (inputs.some((input) => !input.value.trim())) return;
+    if (!sound(n, b)) {
+      known.textContent = "Expected two whole numbers, and at most as many examples in a batch as there are.";
+      return;
+    }
+    const found = { steps: String(steps(n, b, up)) };
+    if (fields.includes("sampling_probability")) found.sampling_probability = exactly(rate(n, b));
+    const exact = n % b === 0 ? "" : `, rounded ${up ? "up" : "down"}, which is safe for the upper end`;
+    known.textContent = `${exactly(n)} / ${exactly(b)} gives ${found.steps} steps an epoch${exact}.`;
+    set(found);
+  };
+  inputs.forEach((input) => input.addEventListener("input", changed));
+  const label = html("label", { for: "size-examples" }, html("span", { class: "symbol" }, "n, b"), "examples, batch");
+  return html("div", { class: "field" }, label, html("span", { class: "exact" }, ...inputs), known);
+}
+
+const LENGTH = 1000; // places of a slider
+const RATIO = 3; // of the largest to the smallest positive value, from which a slider is logarithmic
+const OF_ZERO = 0.06; // part of a logarithmic slider between 0 and the smallest positive value
+const DECADES = 12; // above this number, a decade has nine values instead of ninety
+
+/** Functions between values and places from 0 to 1; `log` says whether the scale is logarithmic. */
+function scale(values) {
+  const [low, high] = [values[0], values.at(-1)];
+  const least = values.find((x) => x > 0) ?? high;
+  const room = Math.log(high) - Math.log(least);
+  if (low < 0 || !(room > Math.log(RATIO))) {
+    return { log: false, least: low, high, place: (x) => (x - low) / (high - low), value: (p) => low + p * (high - low) };
+  }
+  const start = low === 0 ? OF_ZERO : 0;
+  const place = (x) => (x < least ? 0 : start + ((1 - start) * (Math.log(x) - Math.log(least))) / room);
+  return { log: true, least, high, place };
+}
+
+/** Numbers of two digits between two positive ones. */
+function between(low, high) {
+  const [first, last] = [low, high].map((x) => Math.floor(Math.log10(x)));
+  const every = last - first > DECADES ? 10 : 1;
+  const found = [];
+  for (let power = first; power <= last; power += 1) {
+    for (let digits = 10; digits < 100; digits += every) found.push(Number(`${digits}e${power - 1}`));
+  }
+  return found.filter((x) => x > low && x < high);
+}
+
+/** The values of a slider with their places: only the stored values, if nothing is proved between them. */
+export function stops(field, values) {
+  if (!values.every(Number.isFinite)) return values.map((value, k) => ({ value, place: k / (values.length - 1) }));
+  const scaled = scale(values);
+  const whole = field.kind === "integer" ? Number.isInteger : () => true;
+  const inner = () => {
+    if (scaled.log) return between(scaled.least, scaled.high);
+    const every = Array.from({ length: LENGTH - 1 }, (_, k) => about(scaled.value((k + 1) / LENGTH)));
+    return (field.kind === "integer" ? every.map(Math.round) : every).filter((x) => x > scaled.least && x < scaled.high);
+  };
+  const found = new Set([...values, ...(field.trend === 0 ? [] : inner().filter(whole))]);
+  return [...found].sort((a, b) => a - b).map((value) => ({ value, place: scaled.place(value) }));
+}
+
+/**
+ * A slider that moves the value of an input.
+ *
+ * @param field Entry of the catalogue.
+ * @param values Its stored values, sorted, at least two.
+ * @param input The exact input.
+ * @param changed Called after every move.
+ * @returns The element, and `follow`, which moves the slider to the value of the input.
+ */
+export function sliderOf(field, values, input, changed) {
+  const places = stops(field, values);
+  const element = html("input", {
+    id: `slide-${field.name}`,
+    type: "range",
+    min: 0,
+    max: LENGTH,
+    step: 1,
+    "aria-label": `${field.name.replaceAll("_", " ")}, slider`,
+  });
+  const nearest = (place) =>
+    places.reduce((best, each) => (Math.abs(each.place - place) < Math.abs(best.place - place) ? each : best));
+  const follow = () => {
+    const x = number(input.value);
+    const below = places.findLast(({ value }) => value <= x) ?? places[0];
+    if (!Number.isNaN(x)) element.value = Math.round(LENGTH * below.place);
+    element.setAttribute("aria-valuetext", input.value);
+  };
+  const move = (value) => {
+    input.value = exactly(value);
+    element.setAttribute("aria-valuetext", input.value);
+    changed();
+  };
+  element.addEventListener("input", () => move(nearest(Number(element.value) / LENGTH).value));
+  element.addEventListener("keydown", (event) => {
+    const up = ["ArrowRight", "ArrowUp"].includes(event.key);
+    if (!up && !["ArrowLeft", "ArrowDown"].includes(event.key)) return;
+    event.preventDefault(); // each press leads to another value, however near its place is
+    const x = number(input.value);
+    const next = up ? places.find(({ value }) => value > x) : places.findLast(({ value }) => value < x);
+    if (next === undefined) return;
+    move(next.value);
+    follow();
+  });
+  follow();
+  return { element, follow };
+}
+
+/**
+ * Show a button for every loader, and one for a reader who does not know.
+ *
+ * @param loaders A list of `{sampling, code, problem}`.
+ * @param chosen Called with the problem of a loader, or with null.
+ */
+export function drawLoaders(loaders, chosen) {
+  const choice = (text, help, problem) => {
+    const button = html("button", { type: "button" }, text);
+    button.addEventListener("click", () => chosen(problem));
+    return html("li", {}, button, " ", html("span", { class: "help" }, help));
+  };
+  fill(
+    "loaders",
+    loaders.map(({ sampling, code, problem }) => choice(code, sampling.replaceAll("-", " "), problem)),
+    choice("I do not know", "the answers for several samplers", null),
+  );
+}
+
+/** The meaning of the comparison for a reader who does not know the loader. */
+export const UNKNOWN =
+  "Epsilon of one training run whose sampler is unknown: report the largest upper end of the table. " +
+  "privsweep epsilon --sampling unknown covers more samplers.";

@@ -1,23 +1,17 @@
 // The page: tabs, the question in the form and in the address, and its answers.
 
-import { read, write } from "./address.js";
 import { onlyStored, show, showBox, showError } from "./answer.js";
 import { axes, drawChart } from "./chart.js";
 import { compare, complete, showCompared } from "./compare.js";
-import { forget, tighten } from "./computed.js";
-import { curveOf, offerCurve } from "./curve.js";
-import { KINDS, STATEMENT } from "./copies.js";
+import { connectNoise, curveOf, forget, offerCurve, offerNoise, tighten } from "./computed.js";
+import { hasStatement, KINDS, STATEMENT } from "./copies.js";
 import { at, fill, html } from "./dom.js";
 import { DomainError, question as asked } from "./fields.js";
-import { draw, mark } from "./form.js";
-import { ask, told } from "./live.js";
-import { drawLoaders, UNKNOWN } from "./loaders.js";
-import { Contradiction, lookup, stated } from "./lookup.js";
-import { connectNoise, offerNoise } from "./noise.js";
-import { exactly } from "./numbers.js";
+import { draw, drawLoaders, mark, UNKNOWN } from "./form.js";
 import { unstored } from "./hull.js";
-import { open } from "./source.js";
-import { hasStatement } from "./statement.js";
+import { Contradiction, lookup, stated } from "./lookup.js";
+import { exactly } from "./numbers.js";
+import { ask, open, told } from "./source.js";
 
 const state = { source: null, catalogue: null, table: null, texts: {}, question: null, found: null, kind: "Python" };
 const last = new Map(); // texts by problem, so that a tab shows its last question again
@@ -93,6 +87,22 @@ async function select(tab) {
 
 // -------------------------------------------------------------------------------------- questions
 
+/** The problem, the tab, the sampler and the texts of the fields that an address holds. */
+function addressed(hash) {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  const texts = Object.fromEntries(given);
+  const { problem = null, tab = null, sampling = null } = texts;
+  delete texts.problem;
+  delete texts.tab;
+  delete texts.sampling;
+  return { problem, tab, sampling, texts };
+}
+
+/** The address of a question, `#problem=allocation-epsilon&sigma=1`, or `#sampling=unknown&sigma=1`. */
+function addressOf(problem, texts, unknown) {
+  return `#${new URLSearchParams({ ...(unknown ? { sampling: "unknown" } : { problem }), ...texts })}`;
+}
+
 async function choose(name, given = last.get(`${name} texts`), unknown = false) {
   const problem = state.catalogue.problems[name];
   const tab = tabOf(name);
@@ -144,7 +154,7 @@ function answer(given) {
   fill("compare");
   fill("compare-progress");
   window.clearTimeout(writing);
-  writing = window.setTimeout(() => history.replaceState(null, "", write(table.problem.name, given, state.unknown)), 150);
+  writing = window.setTimeout(() => history.replaceState(null, "", addressOf(table.problem.name, given, state.unknown)), 150);
   try {
     state.question = asked(table.problem, given);
     state.found = lookup(table, state.question);
@@ -283,7 +293,7 @@ function failed(error) {
 
 /** Show the question in the address, with a note if its problem is not stored; otherwise ask for the loader. */
 async function follow() {
-  const { problem, tab, sampling, texts: given } = read(window.location.hash);
+  const { problem, tab, sampling, texts: given } = addressed(window.location.hash);
   const { catalogue } = state;
   if (sampling === "unknown") {
     await choose(catalogue.compare.problem, given, true);

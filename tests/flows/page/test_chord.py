@@ -12,7 +12,7 @@ from tests.flows.page.browser import call, visit, wait
 pytestmark = pytest.mark.xdist_group("page")
 
 COMPUTED = """
-    const { epsilonAbove, epsilonBelow } = await load("chord.js");
+    const { epsilonAbove, epsilonBelow } = await load("lookup.js");
     return JSON.stringify(given.map(([delta, one, other, below]) =>
         below ? epsilonBelow(delta, one, other) : epsilonAbove(delta, one, other)));
 """

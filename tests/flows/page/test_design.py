@@ -23,7 +23,7 @@ from tests.flows.page.test_answers import asked, drawn
 pytestmark = [pytest.mark.sampled(1), pytest.mark.xdist_group("page")]
 
 PLACES = """
-    const { stops } = await load("slider.js");
+    const { stops } = await load("form.js");
     const [kind, trend, ...values] = given;
     return stops({ kind, trend }, values).map(({ value, place }) => [value, place]);
 """
@@ -116,7 +116,7 @@ def test_the_caption_of_a_chart_names_every_fixed_field(
 
 STATED = """
     const [{ open }, { question }, { lookup }, { statement }] =
-        await Promise.all(["source.js", "fields.js", "lookup.js", "statement.js"].map(load));
+        await Promise.all(["source.js", "fields.js", "lookup.js", "copies.js"].map(load));
     const source = await open();
     const found = [];
     for (const [name, texts] of given) {

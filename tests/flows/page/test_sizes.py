@@ -16,7 +16,7 @@ from tests.flows.page.browser import call, complaints, text, visit, wait
 pytestmark = pytest.mark.xdist_group("page")
 
 COMPUTED = """
-    const { steps, rate } = await load("sizes.js");
+    const { steps, rate } = await load("form.js");
     const each = ([n, b]) => [String(steps(n, b, false)), String(steps(n, b, true)), rate(n, b)];
     return JSON.stringify(given.map(each));
 """

@@ -79,7 +79,7 @@ def test_a_contradiction_beside_the_question_hides_no_answer_and_offers_none(
 
 def test_an_infinite_live_answer_is_told(browser: webdriver.Chrome, page: str) -> None:
     body = """
-        const { told } = await load("live.js");
+        const { told } = await load("source.js");
         const ends = { lower: "inf", upper: "inf", status: "ok" };
         const methods = [{ ...ends, name: "unamplified.exact", seconds: 0.1, detail: "" }];
         return told({ symbol: "ε", asks: "epsilon" }, { ...ends, confidence: 1, methods }).textContent;
