@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
@@ -105,6 +105,41 @@ class Answer:
         )
 
 
+class Attribution(str):
+    """Name of the method that gave an end from rows of published tables, which nothing here recomputed.
+
+    It is the name in every other respect, so layers that pass an end on, or intersect it, pass its tables on.
+
+    Attributes:
+        tables: Versions of the tables, each once.
+    """
+
+    __slots__ = ("tables",)
+    tables: tuple[str, ...]
+
+
+def attributed(name: str, *tables: str | None) -> str:
+    """Return the name of a method, with the published tables of its rows; None or "" is no table.
+
+    Example:
+        >>> ends = Bracket(lower=1.0, lower_by=attributed("renyi", "2026.11.23-c8364101"), upper_by="pld")
+        >>> ends.lower_by, ends.tables
+        ('renyi', ('2026.11.23-c8364101',))
+    """
+    found = Attribution(name)
+    found.tables = tuple(dict.fromkeys(filter(None, tables)))
+    return found if found.tables else name
+
+
+def tables_of(*ends: "str | Bracket | None") -> tuple[str, ...]:
+    """Return the published tables of the rows behind some ends, each once.
+
+    Args:
+        ends: Brackets, or the names of the methods that gave ends.
+    """
+    return tuple(dict.fromkeys(table for end in ends for table in getattr(end, "tables", ())))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bracket:
     """Joint lower and upper bound, `P(lower <= truth <= upper) >= confidence`, with the method of each.
@@ -115,7 +150,6 @@ class Bracket:
         confidence: Probability that both ends hold; 1 is a proof.
         lower_by: Name of the method that gave the lower end; empty if that end is trivial.
         upper_by: Name of the method that gave the upper end; empty if that end is trivial.
-        imported: Versions of the tables from which ends were imported without being recomputed.
     """
 
     lower: float = 0.0
@@ -123,7 +157,11 @@ class Bracket:
     confidence: float = 1.0
     lower_by: str = ""
     upper_by: str = ""
-    imported: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Published tables with rows that gave the ends, and that nothing here recomputed."""
+        return tables_of(self.lower_by, self.upper_by)
 
     @property
     def crossed(self) -> bool:
@@ -156,8 +194,6 @@ def intersect(brackets: Iterable[Bracket], largest: float = math.inf) -> Bracket
     low = max(several, key=lambda bracket: bracket.lower)
     high = min(several, key=lambda bracket: bracket.upper)
     lower, upper = low.lower, min(high.upper, largest)
-    gave_ends = [low] if lower > 0.0 else []
-    gave_ends += [high] if upper < largest or lower > upper else []
     doubtful = [bracket.confidence for bracket in several if bracket.confidence < 1.0]
     confidence = 1.0 - math.fsum(1.0 - each for each in doubtful)
     return Bracket(
@@ -166,5 +202,4 @@ def intersect(brackets: Iterable[Bracket], largest: float = math.inf) -> Bracket
         confidence=doubtful[0] if len(doubtful) == 1 else confidence,  # 1 - (1 - c) may differ from c
         lower_by=low.lower_by if lower > 0.0 else "",
         upper_by=high.upper_by if upper < largest or lower > upper else "",
-        imported=tuple(dict.fromkeys(table for bracket in gave_ends for table in bracket.imported)),
     )

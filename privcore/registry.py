@@ -87,7 +87,7 @@ def find_problem(name: str) -> type[Problem]:
 
 
 def answering(kind: type[Problem]) -> list[type[Method]]:
-    """Return the methods for a kind of problem; only methods of its topic are imported."""
+    """Return the methods for a kind of problem; only methods of its topic are loaded."""
     near = [name for name in METHODS.names if METHODS.topic(name) in (kind.topic, None)]
     return [method for method in map(find, near) if issubclass(kind, method.problems)]
 

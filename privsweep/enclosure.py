@@ -125,8 +125,8 @@ class Comparison(Mapping[str, Enclosure]):
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
         for name, one in self._found.items():
-            origin = f" ({origin_text(one.imported)})" if one.imported else ""
-            yield name, f"[{rounded_down(one.lower)}, {rounded_up(one.upper)}]{origin}", methods_of(one)
+            ends = f"[{rounded_down(one.lower)}, {rounded_up(one.upper)}]"
+            yield name, f"{ends}{origin_text(one.imported, ' (', ')')}", methods_of(one)
         for name, reason in self.missing.items():
             yield name, reason, ""
 
@@ -168,7 +168,7 @@ def from_bracket(problem: Problem, bracket: Bracket, source: str, notes: Iterabl
         source=source,
         problem=problem,
         notes=(*notes, f"assumed: {exactly(assumed)}") if assumed else tuple(notes),
-        imported=bracket.imported,
+        imported=bracket.tables,
     )
 
 

@@ -18,7 +18,7 @@ from storage.lookup import add_monotone_index
 from storage.macros import macros
 from storage.manifest import Manifest
 from storage.parts import ROW_GROUP, problem_of, read_part
-from storage.schema import IMPORTED_ROWS, schema_for
+from storage.schema import IMPORTED_ROWS, IMPORTS, schema_for
 from storage.views import (
     CHOICE,
     best_of_one,
@@ -81,7 +81,7 @@ def create_empty(connection: duckdb.DuckDBPyConnection) -> None:
     for problem, schema in schema_of.items():
         add_table(connection, problem, schema)
         connection.execute(f'create table brackets."{view_name(problem)}" ({_bracket_columns(schema)})')
-    connection.execute("create table imported (point_id varchar, source varchar)")
+    connection.execute(f"create table {IMPORTS} (point_id varchar, source varchar)")
     connection.execute(";".join([*views(schema_of, ()), *macros(), "commit"]))
 
 
@@ -226,7 +226,7 @@ def _finish(
     """Add the tables and views that depend on all problems."""
     _load_sweeps(connection, sweeps)
     connection.execute(";".join(views(schema_of, set(map(problem_of, parts)))))
-    connection.execute(f"create or replace table imported as {IMPORTED_ROWS}")
+    connection.execute(f"create or replace table {IMPORTED_ROWS}")
     connection.execute(f"create or replace table superseded as {superseded_rows()}")
 
 

@@ -21,6 +21,7 @@ from storage.lookup import Found, lookup
 from storage.manifest import Manifest, manifests, steadily
 from storage.parts import parts, problem_of, read_part
 from storage.query import SqlFunction, pieces, registered, run_query
+from storage.schema import IMPORTS
 from storage.verify import Around, Verification, verify, warn
 from storage.views import CHOICE
 
@@ -254,6 +255,11 @@ class Store(Framed):
                 yield piece
 
         return self._read(read, may_repeat=lambda: not begun)
+
+    def tables(self) -> dict[str, str]:
+        """Return the published table of each row that came from one, by the id of its point."""
+        found = self.sql(f"select point_id, source from {IMPORTS}")
+        return dict(zip(found["point_id"].to_pylist(), found["source"].to_pylist(), strict=True))
 
     def lookup(self, problem: Problem) -> Found | None:
         """Return the bracket of a problem from stored brackets and proved monotonicity, or None.

@@ -28,7 +28,7 @@ from storage.manifest import (
     write_replacement,
 )
 from storage.parts import MOST_BYTES, ROW_GROUP, parts, problem_of, publish, read_part
-from storage.schema import IMPORTED, LONGEST_MARK, REPLACES_KEY
+from storage.schema import IMPORTED, LONGEST_MARK, REPLACES_KEY, import_text
 from storage.views import CHOICE, fields_of, quoted, source_of
 
 SMALL = ROW_GROUP
@@ -153,7 +153,7 @@ def publish_checked(place: Folder, table: pa.Table, old: Sequence[str]) -> tuple
 
     Its bytes, and therefore its name, depend on the names of the old parts. So no part gets a name that was
     replaced before, and replacement records never lead in a circle. If an old part is gone meanwhile, its
-    imported rows may have been removed on purpose, and a new part with imported rows is withdrawn.
+    rows of lookup tables may have been removed on purpose, and a new part with such rows is withdrawn.
 
     Args:
         place: The store.
@@ -192,7 +192,7 @@ def named(table: pa.Table, old: Sequence[str]) -> pa.Table:
 
 
 def _sources(table: pa.Table) -> set[str]:
-    """Return the lookup tables from which rows were imported, and "" if there are own rows."""
+    """Return the lookup tables of rows, and "" if there are own rows."""
     return set(map(source_of, table["versions"].cast(pa.string()).unique().to_pylist()))
 
 
@@ -262,11 +262,11 @@ def merged(tables: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
     return table
 
 
-# Removal of imported rows: an import is taken back.
+# Removal of the rows of a lookup table: an import is taken back.
 
 
 def remove(place: Folder, source: str) -> int:
-    """Delete the rows that were imported from a lookup table, and return the number of points.
+    """Delete the rows that came from a lookup table, and return the number of points.
 
     A part with other rows is replaced, as by `gc`. Manifests that list a part with such rows are written
     again first, as incomplete and without counts. They no longer list a part without other rows, so that no
@@ -287,7 +287,7 @@ def remove(place: Folder, source: str) -> int:
     while steadily(place, lambda: _remove(place, source, removed)):
         place.refresh()
     if not removed:
-        raise StoreError(f"{place.name} has no rows imported from the lookup table {source[:100]!r}.")
+        raise StoreError(f"{place.name} has no rows{import_text([repr(source[:100])], ' {}')}.")
     return len(removed)
 
 

@@ -74,11 +74,8 @@ def write_description(table: LookupTable, path: Path) -> Path:
 
 
 def _imports(table: LookupTable) -> str:
-    """Return the sentence about answers that the author of a table had imported, or ""."""
-    imported = table.imported
-    if not imported:
-        return ""
-    return f" {sum(imported.values())} of the answers were {origin_text(list(imported))}."
+    """Return the sentence about answers that the author of a table had not computed, or ""."""
+    return origin_text(table.sources, f" {sum(table.sources.values())} of the answers were ", ".")
 
 
 def description(table: LookupTable, name: str, content: bytes) -> dict[str, Any]:

@@ -310,7 +310,7 @@ def store_sql(place: Folder) -> str:
         ]
     has_sweeps = any(path.suffix == ".json" for path in place.entries(layout.SWEEPS))
     statements += [_sweeps(has_sweeps), *views(known, held)]
-    statements.append(f"create or replace view imported as {IMPORTED_ROWS}")
+    statements.append(f"create or replace view {IMPORTED_ROWS}")
     statements.append(f"create or replace view superseded as {superseded_rows()}")
     statements += macros()
     return _HEAD + "".join(f"\n{statement.strip()};\n" for statement in statements)

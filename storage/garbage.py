@@ -127,8 +127,8 @@ def _age(path: Path) -> float:
 def _idle(place: Folder, found: list[Path], limit: float) -> Iterator[Idle]:
     """Yield the superseded rows of one problem, part by part.
 
-    An answer that contradicts the answer that counts is kept, as evidence of a wrong method. If an imported
-    answer counts, the best answer of every other lookup table is kept: it counts after `remove`.
+    An answer that contradicts the answer that counts is kept, as evidence of a wrong method. If an answer
+    of a lookup table counts, the best answer of every other lookup table is kept: it counts after `remove`.
     """
     tables = []
     for path in found:

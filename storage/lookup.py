@@ -4,26 +4,38 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from privcore.answer import attributed, tables_of
 from privcore.numerics.profile_chord import epsilon_above, epsilon_below
 from privcore.parameter import Choice, Text, Value
 from privcore.problem import LookupAxis, Problem, Trend
 from storage.errors import ContradictionError
-from storage.views import imported_ends, quoted, quoted_product, view_name
+from storage.schema import IMPORTS, import_text
+from storage.views import quoted, quoted_product, remedy, view_name
 
 # Ends that follow from two stored problems, by the convexity of the privacy profile between their deltas.
 
 NEAREST = 4
 """Stored values on each side of a question whose corners are combined."""
 
-Corner = tuple[float, str | None, dict[str, Value] | None]
-"""An end of a stored bracket, its method, and the fields of its problem; method and fields may be None."""
+
+class Corner(NamedTuple):
+    """An end of a stored bracket, its method, the fields of its problem, and the id of its row, if any."""
+
+    bound: float
+    method: str | None = None
+    fields: dict[str, Value] | None = None
+    point: str | None = None
+
+
+NOTHING = {"lower": Corner(0.0), "upper": Corner(math.inf)}
+"""The trivial ends, without a stored bracket."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,19 +82,19 @@ def best_chords(problem: Problem, corners: Sequence[tuple[Corner, Corner]]) -> d
     """
     (name,) = problem.exp_convex
     asked = getattr(problem, name)
-    lowers = [(float(fields[name]), corner) for corner, _ in corners if (fields := corner[2]) is not None]
-    uppers = [(float(fields[name]), corner) for _, corner in corners if (fields := corner[2]) is not None]
+    lowers = [(float(low.fields[name]), low) for low, _ in corners if low.fields is not None]
+    uppers = [(float(high.fields[name]), high) for _, high in corners if high.fields is not None]
     found: dict[str, Chord] = {}
     for at, near in uppers:
         for further, far in uppers:
             if at < asked < further:
-                bound = epsilon_above(asked, (at, near[0]), (further, far[0]))
+                bound = epsilon_above(asked, (at, near.bound), (further, far.bound))
                 if "upper" not in found or bound < found["upper"].bound:
                     found["upper"] = Chord(bound=bound, near=near, far=far)
     for at, near in lowers:
         for further, far in uppers:
             if asked < at < further or further < at < asked:
-                bound = epsilon_below(asked, (at, near[0]), (further, far[0]))
+                bound = epsilon_below(asked, (at, near.bound), (further, far.bound))
                 if bound > (found["lower"].bound if "lower" in found else 0.0):
                     found["lower"] = Chord(bound=bound, near=near, far=far)
     return found
@@ -222,9 +234,6 @@ def _best(
     return row.ravel()
 
 
-Fields = Mapping[str, Value] | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Found:
     """A rigorous bracket from the store.
@@ -235,14 +244,13 @@ class Found:
         exact: Whether the problem itself is stored.
         lower_from: Fields of the stored problem that gave the lower end, or None.
         upper_from: Fields of the stored problem that gave the upper end, or None.
-        lower_method: Method that gave the lower end, or None.
-        upper_method: Method that gave the upper end, or None.
+        lower_method: Method that gave the lower end, attributed to published tables of its rows; or None.
+        upper_method: Method that gave the upper end, in the same way.
         lower_also: If the lower end follows by convexity from two stored problems, the fields of the second
             one, whose upper end is used; else None.
         upper_also: The same for the upper end.
         lower_also_method: Method that gave the upper end of the second problem, or None.
         upper_also_method: The same for the upper end.
-        imported: Lookup tables from which rows of the ends were imported.
         assumed: Assumption behind the question, if it takes a column of a file as a distribution; else empty.
         neighbours: Neighbouring relation of an audit, such as `add-remove`; else empty.
     """
@@ -258,9 +266,13 @@ class Found:
     upper_also: Mapping[str, Value] | None = None
     lower_also_method: str | None = None
     upper_also_method: str | None = None
-    imported: tuple[str, ...] = ()
     assumed: str = ""
     neighbours: str = ""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Published tables with rows that gave the ends, as a column of the macros."""
+        return tuple(sorted(tables_of(self.lower_method, self.upper_method)))
 
 
 def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | None:
@@ -280,89 +292,60 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
         ContradictionError: Two stored brackets contradict one another, so neither can be trusted.
     """
     try:
-        (lower, lower_method, lower_from), (upper, upper_method, upper_from), chords = _ends(
-            connection, problem
-        )
+        low, high, chords = _ends(connection, problem)
     except duckdb.CatalogException:  # the problem has no method, and no row
         return None
-    if lower_from is None and upper_from is None and not chords:
+    if low.fields is None and high.fields is None and not chords:
         return None
-    fields = problem.as_fields()
-    also: dict[str, Any] = {}
+    fields, bounds = problem.as_fields(), {"lower": low.bound, "upper": high.bound}
+    used = {"lower": [low], "upper": [high]}  # by convexity, two rows give an end
     for end, chord in chords.items():
-        if end == "lower" and chord.bound > lower:
-            lower, lower_method, lower_from = chord.bound, chord.near[1], chord.near[2]
-        elif end == "upper" and chord.bound < upper:
-            upper, upper_method, upper_from = chord.bound, chord.near[1], chord.near[2]
-        else:
-            continue
-        also |= {f"{end}_also": chord.far[2], f"{end}_also_method": chord.far[1]}
-    if lower > upper:
-        raise ContradictionError(
-            f"contradicts itself about {problem.name}: {lower_method} has at least {lower!r} "
-            f"for {_place(lower_from, also.get('lower_also'))}, but {upper_method} at most {upper!r} "
-            f"for {_place(upper_from, also.get('upper_also'))}",
-            f"see the view conflicts{_named(connection, problem, lower_from, upper_from, also)}",
-        )
-    exact = fields == lower_from == upper_from
+        if chord.bound > low.bound if end == "lower" else chord.bound < high.bound:
+            bounds[end], used[end] = chord.bound, [chord.near, chord.far]
+    lower, upper = bounds.values()
+    exact = all(each[0].fields == fields for each in used.values())
     if not exact and (own := _bracket(connection, problem, f"where {_equal(problem)}", [*fields.values()])):
         exact = True
-        if lower_from is not None and own["lower"][0] == lower:
-            lower_method, lower_from = own["lower"][1], fields
-        if upper_from is not None and own["upper"][0] == upper:
-            upper_method, upper_from = own["upper"][1], fields
+        for end, (first, *_) in used.items():
+            if first.fields is not None and own[end].bound == bounds[end]:
+                used[end] = [own[end]]
+    tables = _tables(connection, [each.point for several in used.values() for each in several])
+    origin: dict[str, Any] = {}
+    for end, (near, *others) in used.items():
+        by = near.method and attributed(near.method, *(tables.get(each.point) for each in used[end]))
+        origin |= {f"{end}_from": near.fields, f"{end}_method": by}
+        for far in others:
+            origin |= {f"{end}_also": far.fields, f"{end}_also_method": far.method}
+    if lower > upper:
+        below, above = (
+            f"{by}{import_text(tables_of(by), ' ({})')}"
+            for by in (origin["lower_method"], origin["upper_method"])
+        )
+        raise ContradictionError(
+            f"contradicts itself about {problem.name}: {below} has at least {lower!r} "
+            f"for {_place(used['lower'])}, but {above} at most {upper!r} for {_place(used['upper'])}",
+            f"see the view conflicts; {remedy(tables.values())}",
+        )
     return Found(
         lower=lower,
         upper=upper,
         exact=exact,
-        lower_from=lower_from,
-        upper_from=upper_from,
-        lower_method=lower_method,
-        upper_method=upper_method,
-        imported=_imported(connection, problem, lower_from, upper_from, also),
         assumed=problem.assumption(),
         neighbours=problem.relation(),
-        **also,
+        **origin,
     )
 
 
-def _imported(
-    connection: duckdb.DuckDBPyConnection,
-    problem: Problem,
-    lower: Fields,
-    upper: Fields,
-    also: Mapping[str, Any],
-) -> tuple[str, ...]:
-    """Return the lookup tables of the rows of a bracket."""
-    found = imported_ends(connection, problem, _used(lower, upper, also))
-    return tuple(sorted({source for _, _, source in found}))
+def _tables(connection: duckdb.DuckDBPyConnection, points: Sequence[str | None]) -> dict[str | None, str]:
+    """Return the published tables of those rows that came from one, by the ids of the rows."""
+    query = f"select point_id, source from {IMPORTS} where list_contains(?, point_id)"
+    return dict(connection.execute(query, [[each for each in points if each]]).fetchall())
 
 
-def _used(lower: Fields, upper: Fields, also: Mapping[str, Any]) -> list[tuple[str, Fields]]:
-    """Return the ends that a bracket uses, with their fields; convexity also uses upper ends."""
-    others = [("upper", also.get(name)) for name in ("lower_also", "upper_also")]
-    return [("lower", lower), ("upper", upper), *others]
-
-
-def _place(near: Fields, far: Fields) -> str:
+def _place(corners: Sequence[Corner]) -> str:
     """Return the stored problems behind an end, in words."""
-    return str(near) if far is None else f"a point between {near} and {far}, by convexity"
-
-
-def _named(
-    connection: duckdb.DuckDBPyConnection,
-    problem: Problem,
-    lower: Fields,
-    upper: Fields,
-    also: Mapping[str, Any],
-) -> str:
-    """Return the imported rows of two ends that contradict one another, with the remedy."""
-    found = imported_ends(connection, problem, _used(lower, upper, also))
-    return "".join(
-        f"; the {end} end is row {point}, imported from the table {source}: to take that import back, "
-        f"`privsweep table remove {source}`"
-        for end, point, source in dict.fromkeys(found)
-    )
+    near, *far = (each.fields for each in corners)
+    return f"a point between {near} and {far[0]}, by convexity" if far else str(near)
 
 
 def _ends(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[Corner, Corner, dict[str, Chord]]:
@@ -420,7 +403,10 @@ def _tabulated(
         row: _bracket(connection, questions[0], f"where rowid = {row}")
         for row in sorted({row for pair in pairs for row in pair} - {-1})
     }
-    return [(_end(found.get(lower), "lower"), _end(found.get(upper), "upper")) for lower, upper in pairs]
+    return [
+        ((found.get(lower) or NOTHING)["lower"], (found.get(upper) or NOTHING)["upper"])
+        for lower, upper in pairs
+    ]
 
 
 def _cell(problem: Problem, values: Mapping[str, Sequence[Any]], end: str) -> int | None:
@@ -447,33 +433,25 @@ def _searched(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[
         order = f"{end} {'asc' if end == 'upper' else 'desc'}, ({_equal(problem)}) desc"
         fields = quoted(problem.parameters)
         condition = f"where {corner} and {end}_method is not null order by {order}, {fields} limit 1"
-        bracket = _bracket(connection, problem, condition, values)
-        found.append(_end(bracket, end))
+        found.append((_bracket(connection, problem, condition, values) or NOTHING)[end])
     return found[0], found[1]
 
 
 def _bracket(
     connection: duckdb.DuckDBPyConnection, problem: Problem, condition: str, values: Sequence[Value] = ()
-) -> dict[str, Any] | None:
-    """Return the first stored bracket under a condition, with its fields under the key `of`."""
-    columns = f"lower, lower_method, upper, upper_method, {quoted(problem.parameters)}"
-    query = f'select {columns} from brackets."{view_name(problem.name)}" {condition}'
-    row = connection.execute(query, values).fetchone()
-    if row is None:
+) -> Mapping[str, Corner] | None:
+    """Return the ends of the first stored bracket under a condition, or None."""
+    ends = "lower, lower_method, lower_point, upper, upper_method, upper_point"
+    query = (
+        f'select {ends}, {quoted(problem.parameters)} from brackets."{view_name(problem.name)}" {condition}'
+    )
+    if (row := connection.execute(query, values).fetchone()) is None:
         return None
-    lower, lower_method, upper, upper_method, *fields = row
+    fields = dict(zip(problem.parameters, row[6:], strict=True))
     return {
-        "lower": (lower, lower_method),
-        "upper": (upper, upper_method),
-        "of": dict(zip(problem.parameters, fields, strict=True)),
+        end: Corner(bound=bound, method=method, fields=fields, point=point)
+        for end, (bound, method, point) in (("lower", row[:3]), ("upper", row[3:6]))
     }
-
-
-def _end(bracket: Mapping[str, Any] | None, end: str) -> Corner:
-    """Return an end with its method and fields; without a bracket, the trivial end 0 or infinity."""
-    if bracket is None:
-        return (math.inf if end == "upper" else 0.0), None, None
-    return *bracket[end], bracket["of"]
 
 
 def _equal(problem: Problem) -> str:

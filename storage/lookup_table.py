@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from privcore import PROBLEMS, Answer, Direction, Point, Problem, Status, find, find_problem
+from privcore.answer import attributed
 from privcore.errors import PrivsweepError
 from privcore.point import canonical, hashed
 from storage import layout
@@ -62,8 +63,8 @@ class LookupTable:
     rows: pa.Table
 
     @property
-    def imported(self) -> dict[str, int]:
-        """Number of rows that the author of the table had imported, by their lookup table."""
+    def sources(self) -> dict[str, int]:
+        """Number of rows that the author of the table had taken from other tables, by their lookup table."""
         return sources_of(self.rows["versions"])
 
 
@@ -259,7 +260,7 @@ def answered_rows(table: LookupTable) -> Iterator[dict[str, Any]]:
                 "versions",
             ]
             for row in rows.select(columns).to_pylist():
-                yield {"problem": kind.name, **row, "imported": table.version}
+                yield {"problem": kind.name, **row, "method": attributed(row["method"], table.version)}
 
 
 # Differences of brackets and answers between two lookup tables.
@@ -388,7 +389,7 @@ def _without_own(rows: pa.Table, place: Folder, version: str) -> pa.Table:
     """Return the rows of points that the store did not compute itself.
 
     Raises:
-        StoreError: A bracket of the store, computed or imported, and a new one contradict one another.
+        StoreError: A bracket of the store and a new one contradict one another.
     """
     new = {row["point_id"]: row for row in rows.select(["point_id", *_ENDS, "confidence"]).to_pylist()}
     own = set()

@@ -12,6 +12,7 @@ from privcore.parameter import Choice, Integer, Parameter, Real, Value
 from privcore.problem import Problem
 from privcore.training import ANY_STEPS, MORE_STEPS, SIZES, sampler_of
 from storage.lookup import NEAREST, relation
+from storage.schema import IMPORTS
 from storage.views import quoted_product, view_name
 
 # Examples and batch size in the macros for SQL, where they determine steps and sampling probability.
@@ -432,18 +433,18 @@ def _at(kind: type[Problem], given: Mapping[str, str], from_sizes: bool = True) 
                found.low.source as lower_from, found.high.source as upper_from,
                found.low.also as lower_also, found.high.also as upper_also,
                found.low.also_method as lower_also_method, found.high.also_method as upper_also_method,
-               {_imported(*(f"found.{end}.{point}" for end in ("low", "high") for point in _POINTS))}
+               {_tables(*(f"found.{end}.{point}" for end in ("low", "high") for point in _POINTS))}
         from ({ends(kind, _asked(kind, given, {}, from_sizes))}) as found
         where {_sound(kind, "-found.low.bound", "found.high.bound")}"""
 
 
-def _imported(*points: str) -> str:
-    """Return the column `imported`: versions of the tables from which rows with these ids were imported."""
+def _tables(*points: str) -> str:
+    """Return the column of the published tables from which rows with these ids came."""
     return f"""
         coalesce((
-            select list(distinct i.source order by i.source) from imported as i
+            select list(distinct i.source order by i.source) from {IMPORTS} as i
             join (select unnest([{", ".join(points)}]) as point_id) as used using (point_id)
-        ), []) as imported"""
+        ), []) as {IMPORTS}"""
 
 
 def _noise(kind: type[Problem], noise: str) -> str:
@@ -459,7 +460,7 @@ def _noise(kind: type[Problem], noise: str) -> str:
         select '{kind.name}' as problem, found.least.noise as {noise}, found.least.upper as upper,
                found.least.high.method as upper_method, found.least.high.source as upper_from,
                found.least.high.also as upper_also, found.least.high.also_method as upper_also_method,
-               {_imported(*(f"found.least.high.{point}" for point in _POINTS))}
+               {_tables(*(f"found.least.high.{point}" for point in _POINTS))}
         from (
             select min({{
                 'noise': greatest(high.source.{noise}, high.also.{noise}),
@@ -478,7 +479,7 @@ def _compare() -> str:
         other = SHUFFLED if once else COMPARED_WITH.get(kind.name, {})
         given = {name: other.get(name, name) for name in kind.parameters}
         applies = "participations = 1" if once else "true"
-        columns = "problem, lower, upper, lower_method, upper_method, imported"
+        columns = f"problem, lower, upper, lower_method, upper_method, {IMPORTS}"
         query = _at(kind, given, from_sizes=kind.name not in COMPARED_WITH)
         rows.append(f"select {columns} from (select {applies}) as scheme(applies), ({query}) where applies")
     return " union all ".join(rows)

@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -20,41 +20,58 @@ from privcore.parameter import Choice, Integer, Parameter, Real, Value
 from privcore.point import Point, encoded, hashed
 from storage.errors import DamagedError, StoreError
 
-# The marks of imported rows: the key `imported` in the column `versions`, and its words in answers.
+# The marks of imported rows: a key in the column `versions`, a table of SQL, and words in answers. Earlier
+# releases read rows with this key, and `compact` and `gc` keep it.
+
+IMPORTS = "imported"
+"""The key; name, in SQL, of the table of the ids of such rows with their lookup tables; and a key of JSON."""
 
 LONGEST_MARK = 100
 """Most characters of a mark that are read: the version of a lookup table is shorter, unless it is forged."""
 
-MARK = f"""[{{,]"imported":"([^"]{{1,{LONGEST_MARK}}})"""
+MARK = f"""[{{,]"{IMPORTS}":"([^"]{{1,{LONGEST_MARK}}})"""
 """Regular expression of the mark of an imported row, in its column `versions`; its group is the lookup table.
 
 SQL and Python read marks with this expression alone, so they agree on every text. In JSON without spaces, as
 `table import` writes it, it finds keys only: a quotation mark within a key or value follows a backslash.
 """
 
-MARKED = f"""(contains(versions::varchar, '"imported":"') and regexp_matches(versions::varchar, '{MARK}'))"""
+MARKED = f"""(contains(versions::varchar, '"{IMPORTS}":"') and regexp_matches(versions::varchar, '{MARK}'))"""
 """Condition that a row was imported from a lookup table; the search for a text alone is faster."""
 
 IMPORTED = f"""regexp_extract(versions::varchar, '{MARK}', 1)"""
 """Lookup table from which a row was imported, or an empty text."""
 
-IMPORTED_ROWS = f"""
-    select point_id, {IMPORTED} as source from results where {MARKED}
-"""
-"""Query for the ids of the imported rows, with their lookup tables."""
+IMPORTED_ROWS = f"{IMPORTS} as select point_id, {IMPORTED} as source from results where {MARKED}"
+"""Definition of this table."""
 
 NOT_RECOMPUTED = "imported and not recomputed"
 """Kind of a bound with an end from a lookup table that somebody else computed, in place of `proved`."""
 
 
-def tables_text(imported: Sequence[str]) -> str:
+def tables_text(tables: Collection[str]) -> str:
     """Return the clause that names lookup tables, or ""."""
-    return f", from the lookup table {' and '.join(imported)}" if imported else ""
+    return f", from the lookup table {' and '.join(tables)}" if tables else ""
 
 
-def origin_text(imported: Sequence[str]) -> str:
-    """Return the clause that an end of a bracket was imported, and from where, or ""."""
-    return f"{NOT_RECOMPUTED}{tables_text(imported)}" if imported else ""
+def origin_text(tables: Collection[str], before: str = "", after: str = "") -> str:
+    """Return the clause that an end was imported, and from where, between two texts; "" without tables."""
+    return f"{before}{NOT_RECOMPUTED}{tables_text(tables)}{after}" if tables else ""
+
+
+def import_text(tables: Collection[str], form: str = ", {}") -> str:
+    """Return the clause about the published tables behind a method or a row, or "".
+
+    Example:
+        >>> import_text(["2026.11.23-c8364101"]), import_text([], " ({})")
+        (', imported from the table 2026.11.23-c8364101', '')
+    """
+    return form.format(f"imported from the table {' and '.join(tables)}") if tables else ""
+
+
+def import_content(tables: Collection[str]) -> dict[str, Any]:
+    """Return the entry of JSON about published tables, with counts if these are given; empty without any."""
+    return {IMPORTS: tables if isinstance(tables, dict) else list(tables)} if tables else {}
 
 
 # The origin of an answer: commit of the code, versions of packages, and machine.

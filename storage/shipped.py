@@ -20,7 +20,7 @@ from storage.located import CACHE_VARIABLE, cache_folder, located
 from storage.lookup import Found
 
 VARIABLE = "PRIVSWEEP_TABLE"
-"""Environment variable with the path of another lookup table, whose rows count as imported, or `none`."""
+"""Environment variable with the path of another lookup table, whose rows keep its mark, or `none`."""
 
 CORRECT = f"correct the table, or unset {VARIABLE}"
 """Remedy if a table that the user named contradicts something."""
@@ -60,7 +60,7 @@ def described(version: str) -> str:
 
 
 def _is_shipped(path: Path | None) -> bool:
-    """Return whether a table is a part of the release; the rows of any other are marked as imported."""
+    """Return whether a table is a part of the release; the rows of any other keep its mark."""
     return path is not None and path.parent == FOLDER
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from privcore import PROBLEMS
 from privcore.distributions.notation import FROM_FILE, ONLY_ITS_VALUES
-from privcore.parameter import Text, Value
-from privcore.problem import LookupAxis, Problem
+from privcore.parameter import Text
+from privcore.problem import LookupAxis
 from privcore.registry import used_versions
 from storage.errors import StoreError
-from storage.schema import BOOKKEEPING, IMPORTED, MARK, MARKED, object_in
+from storage.schema import BOOKKEEPING, IMPORTED, IMPORTS, MARK, MARKED, import_text, object_in
 
 CHOICE = f"""
     case status when 'ok' then 0 when 'not_applicable' then 1 when 'crashed' then 3 else 2 end,
@@ -24,7 +24,7 @@ CHOICE = f"""
 """
 """Order of several rows of a point; the first row counts. Answers come first, then reasons why a method does
 not apply, then failures, and crashes last, since their cause may be external. Own answers come before
-imported answers, which can be removed later; then the earliest row; then the first part."""
+answers of lookup tables, which can be removed later; then the earliest row; then the first part."""
 
 
 def view_name(problem: str) -> str:
@@ -300,7 +300,7 @@ def contradictions(
     for point, *both, sources in different:
         detail = f"Point {point} has different answers in {' and '.join(map(shown, both))}"
         for source in sources or ():
-            detail += f"; one was imported, see `privsweep table remove {source}`"
+            detail += f"; one is{import_text([source], ' {}')}, see `privsweep table remove {source}`"
         yield both[0], f"{detail}."
     disjoint = connection.execute(
         f"""
@@ -312,32 +312,24 @@ def contradictions(
         """
     ).fetchall()
     for problem, low, lower, below, theirs, high, upper, above, other in disjoint:
-        detail = f"For problem {problem}, {low} has at least {lower!r} in {shown(below)}{_imported(theirs)}"
-        detail += f", but {high} at most {upper!r} in {shown(above)}{_imported(other)}"
+        detail = f"For problem {problem}, {low} has at least {lower!r} in {shown(below)}{_source(theirs)}"
+        detail += f", but {high} at most {upper!r} in {shown(above)}{_source(other)}"
         yield below, f"{detail}; {remedy((theirs, other))}."
+
+
+def _source(table: str) -> str:
+    return import_text([table] if table else [], " ({})")
 
 
 def remedy(sources: Iterable[str]) -> str:
     """Return the command that resolves a contradiction.
 
     Args:
-        sources: Lookup tables from which the rows were imported; an empty text for an own row.
+        sources: The lookup table of each row; an empty text for an own row.
     """
     known = sorted(set(filter(None, sources)))
     removals = [f"`privsweep table remove {source}` takes that import back" for source in known]
     return "; ".join(removals) or "`privsweep verify --recompute all` finds which of them is wrong"
-
-
-def _imported(source: str) -> str:
-    return f" (imported from the table {source})" if source else ""
-
-
-# Imported rows: they are marked with the lookup table that they came from.
-#
-# The mark is the key `imported` in the column `versions`, so earlier releases read imported rows, and
-# `compact` and `gc` keep the mark.
-
-KEY = "imported"
 
 
 def marked(rows: pa.Table, source: str) -> pa.Table:
@@ -361,7 +353,7 @@ def marked(rows: pa.Table, source: str) -> pa.Table:
             isinstance(each, str) and not set(name + each) & set('"\\') for name, each in versions.items()
         ):
             raise StoreError(f"expected versions of packages, got {text[:60]}")
-        new[text] = json.dumps({**versions, KEY: source}, sort_keys=True, separators=(",", ":"))
+        new[text] = json.dumps({**versions, IMPORTS: source}, sort_keys=True, separators=(",", ":"))
     place, field = rows.column_names.index("versions"), rows.schema.field("versions")
     values = pa.array([new[text] for text in column.to_pylist()]).cast(field.type)
     return rows.set_column(place, field, values)
@@ -374,36 +366,9 @@ def source_of(versions: str) -> str:
 
 
 def sources_of(versions: pa.ChunkedArray) -> dict[str, int]:
-    """Return the number of imported rows by their lookup table, from the column `versions`."""
+    """Return the number of rows of each lookup table, from the column `versions`."""
     found = Counter[str]()
     for each in versions.cast(pa.string()).value_counts().to_pylist():
         found[source_of(each["values"])] += each["counts"]
     del found[""]
     return dict(found)
-
-
-def imported_ends(
-    connection: duckdb.DuckDBPyConnection,
-    problem: Problem,
-    ends: Iterable[tuple[str, Mapping[str, Value] | None]],
-) -> list[tuple[str, str, str]]:
-    """Return the side, point id and lookup table of each stored end that was imported.
-
-    Args:
-        connection: Connection to a snapshot.
-        problem: A problem of the class.
-        ends: Side, `lower` or `upper`, and fields of the stored problem of each end.
-    """
-    if not connection.execute("select 1 from imported limit 1").fetchall():
-        return []
-    found = []
-    for end, fields in ends:
-        if fields is not None:
-            same = " and ".join(f"{quote(name)} = ?" for name in fields)
-            query = f"""
-                select point_id, source from imported where point_id in
-                    (select {end}_point from brackets."{view_name(problem.name)}" where {same})
-            """
-            if row := connection.execute(query, list(fields.values())).fetchone():
-                found.append((end, str(row[0]), str(row[1])))
-    return found

@@ -295,7 +295,7 @@ def _sentences(beginning: str) -> Iterator[None]:
 
 
 def _set_environment() -> None:
-    """Set the variables that Ray reads when it is imported; variables that the user has set stay."""
+    """Set the variables that Ray reads when it is loaded; variables that the user has set stay."""
     if "ray" in sys.modules:
         return  # too late: a change now would affect the workers but not this process
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

@@ -1,7 +1,7 @@
 """Python processes of our own: with our packages alone, a low priority, and an end when their parent ends.
 
 Python puts the working folder first on the path of `python -c`, and Ray puts it first on the path of its
-workers. A file `tasks.py` or `numpy.py` there would be imported in the place of a package. Our packages come
+workers. A file `tasks.py` or `numpy.py` there would be loaded in the place of a package. Our packages come
 first instead, without the working folder; the folder of a user's script comes after them, since methods that
 the user defines must be found.
 """

@@ -13,7 +13,7 @@ def probe(store: str, token: str) -> dict[str, object]:
         token: From `storage.located`.
 
     Returns:
-        `host`; `missing`, the module that cannot be imported, or ""; and, if nothing is missing, `digest` and
+        `host`; `missing`, the module that cannot be loaded, or ""; and, if nothing is missing, `digest` and
         `versions` of `tasks.sources.Code`, and `sees`, whether the process can publish into the store.
     """
     import platform

@@ -153,3 +153,10 @@ def test_the_type_of_a_problem_and_of_a_claim_is_written_in_the_base_classes_alo
     assert [path for path in python if "ClassVar[" in path.read_text() and path not in bases] == []
     numerics = [path for path in python if path.is_relative_to(repository / "privcore")]
     assert [path for path in numerics if "assert isinstance(problem" in path.read_text()] == []
+
+
+def test_few_files_decide_how_rows_of_a_published_table_are_marked(repository: Path) -> None:
+    """An end has its table in the name of its method, so that layers which pass it on say nothing of it."""
+    named = [path for path in modules(repository) if "imported" in path.read_text()]
+    assert repository / "storage" / "schema.py" in named
+    assert len(named) <= 7, named

@@ -15,6 +15,7 @@ from flows.answers.training_run import adjacency_of, phases_of
 from flows.printing import as_json, exactly, listed, note, rounded_down, rounded_up, say, show
 from privcore import Bracket, DomainError, LimitError, PrivsweepError, Problem, Status
 from privcore.training import ProfileLine, RunProfile, run_profile, written
+from storage.schema import import_content
 
 OF_ONE = ("sampling_probability", "redraw", "largest_batch")
 """Options that describe one sampler, so that they contradict an unknown one."""
@@ -73,7 +74,6 @@ class AnySampler:
             lower_by=low.lower_by,
             upper_by=high.upper_by,
             confidence=max(0.0, 1.0 - doubts),
-            imported=tuple(dict.fromkeys((*low.imported, *high.imported))),
         )
 
 
@@ -134,7 +134,7 @@ def print_any(
             "upper_method": bracket.upper_by or None,
             "best": found.best.sampling,
             "worst": worst.sampling,
-            **({"imported": list(bracket.imported)} if bracket.imported else {}),
+            **import_content(bracket.tables),
         }
         say(as_json(content | {"rows": contents(found.rows, explained)}))
         return

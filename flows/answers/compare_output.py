@@ -25,6 +25,7 @@ from flows.printing import (
 )
 from flows.tables import broken
 from flows.terminal.window import Piece, painted, shows, width_of
+from storage.schema import import_content
 
 NARROWEST = 60
 """Columns of the narrowest terminal with bars."""
@@ -311,7 +312,7 @@ def _content(row: SchemeRow) -> dict[str, Any]:
         "source": source,
         "lower_source": source,
         "upper_source": source,
-        **({"imported": list(bracket.imported)} if bracket and bracket.imported else {}),
+        **import_content(bracket.tables if bracket else ()),
         "notes": list(row.notes),
     }
 

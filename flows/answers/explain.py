@@ -14,10 +14,11 @@ from flows.answers.catalogue import assumptions_of, meaning_of
 from flows.answers.sourced import Sourced, proofs
 from flows.printing import labelled, listed, say
 from privcore import METHODS, Method, Point, Problem
+from privcore.answer import attributed, tables_of
 from storage import Found, Store, provenance
-from storage.schema import IMPORTED, commit_text, object_in, problem_id
+from storage.schema import IMPORTS, commit_text, import_text, object_in, problem_id
 from storage.shipped import shipped_store
-from storage.views import rigorous, view_name
+from storage.views import rigorous, source_of, view_name
 
 ENDS = ("lower", "upper")
 
@@ -29,7 +30,7 @@ class Origin:
     Attributes:
         ends: `lower`, `upper` or both.
         problem: The problem that was answered: the question itself, or a problem that bounds it.
-        method: Name of the method.
+        method: Name of the method, attributed to the published table of the row, if any.
         version: Version of the method.
         knobs: The method's options that differ from their defaults, as JSON.
         detail: How the method reached its answer.
@@ -39,7 +40,6 @@ class Origin:
         git_dirty: Whether the code differed from that commit; None if nothing compared them.
         finished_at: Time of the computation, in UTC.
         by_convexity: Whether the end follows from this row together with another one.
-        imported: Lookup table from which the row was imported, or "".
     """
 
     ends: tuple[str, ...]
@@ -54,7 +54,6 @@ class Origin:
     git_dirty: bool | None
     finished_at: datetime
     by_convexity: bool = False
-    imported: str = ""
 
     @property
     def claims(self) -> "type[Method] | None":
@@ -117,14 +116,15 @@ def _row(
     name = method.replace("'", "''")
     # The rule of the view `best`, applied to the view of one problem, which is much faster.
     rows = store.sql(
-        f"select method, method_version as version, {columns}, {IMPORTED} as imported "
+        f"select method, method_version as version, {columns}, versions "
         f"from {view_name(answered.name)} "
         f"where problem_id = '{problem_id(answered)}' and method = '{name}' "
         f"and {rigorous()} order by {column} {'asc' if column == 'upper' else 'desc'}, "
         "method_version desc, point_id limit 1"
     )
     for row in rows.to_pylist():
-        yield Origin(ends=(end,), problem=answered, by_convexity=by_convexity, **row)
+        method = attributed(row.pop("method"), source_of(row.pop("versions")))
+        yield Origin(ends=(end,), problem=answered, by_convexity=by_convexity, method=method, **row)
 
 
 SAMPLING_FIELDS = ("steps", "sampling_probability", "participations", "epochs", "redraw")
@@ -173,7 +173,7 @@ class Explanation:
             "because": origin.reasons(self.problem),
             "point_id": origin.point_id,
             "sweep": origin.sweep,
-            "imported": origin.imported or None,
+            IMPORTS: " and ".join(tables_of(origin.method)) or None,
             "git_commit": origin.git_commit,
             "git_dirty": origin.git_dirty,
             "finished_at": origin.finished_at.isoformat(),
@@ -232,8 +232,7 @@ class Explanation:
         for name, proof in origin.reasons(self.problem).items():
             yield "  because", f"{name}: {proof}"
         stored = f"sweep {origin.sweep}" if origin.sweep is not None else "computed now, not stored"
-        stored += f", imported from the table {origin.imported}" if origin.imported else ""
-        yield "  row", f"{origin.point_id}, {stored}"
+        yield "  row", f"{origin.point_id}, {stored}{import_text(tables_of(origin.method))}"
         yield "  commit", commit_text(origin.git_commit, origin.git_dirty)
         yield "  date", f"{origin.finished_at:%Y-%m-%d %H:%M:%S} UTC"
 

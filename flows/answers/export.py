@@ -15,7 +15,7 @@ from storage import Store
 from storage.export import in_microseconds, write_parquet
 from storage.located import outside_stores
 from storage.macros import COMPARED, SHORT
-from storage.schema import NOT_RECOMPUTED, tables_text
+from storage.schema import IMPORTS, origin_text
 from storage.views import view_name
 
 Rows = Sequence[Sequence[Any]]
@@ -257,23 +257,23 @@ def assumed_in(query: str, store: Store) -> str:
     )
 
 
-def imported_in(query: str, store: Store) -> str:
-    """Return a note on imported rows; "" if a query reads none of them.
+def tables_in(query: str, store: Store) -> str:
+    """Return a note on rows of lookup tables; "" if a query reads none of them.
 
     Args:
         query: Query that ran.
         store: The store that it read.
     """
-    if not store.sql("from imported limit 1").num_rows:
+    if not store.sql(f"from {IMPORTS} limit 1").num_rows:
         return ""
-    counted = "select problem, source, count(*) as n from imported join results using (point_id) group by all"
-    found = store.sql(f"{counted} order by all").to_pylist()
+    marked = f"from {IMPORTS} join results using (point_id) group by all order by all"
+    found = store.sql(f"select problem, source, count(*) as n {marked}").to_pylist()
     read = [row for row in found if _mentions(query, row["problem"])]
     if not read:
         return ""
     count, tables = sum(row["n"] for row in read), dict.fromkeys(row["source"] for row in read)
-    rows = "1 stored row is" if count == 1 else f"{count} stored rows are"
-    return f"{rows} {NOT_RECOMPUTED}{tables_text(list(tables))}; the view imported lists them."
+    rows = "1 stored row is " if count == 1 else f"{count} stored rows are "
+    return origin_text(tables, rows, f"; the view {IMPORTS} lists them.")
 
 
 def superseded_in(query: str, store: Store) -> str:

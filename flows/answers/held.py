@@ -29,12 +29,13 @@ from privcore import (
     intersect,
     methods_for,
 )
+from privcore.answer import tables_of
 from privcore.registry import TIGHT, promise
 from privcore.training import from_sizes
 from storage import Found, Row, Store, StoreError, publish, to_table
 from storage.export import write_store_sql
 from storage.query import SqlFunction
-from storage.schema import origin_text
+from storage.schema import IMPORTS, origin_text
 from storage.shipped import CORRECT, described, shipped_lookup, shipped_store, shipped_version
 from storage.views import remedy
 
@@ -75,7 +76,7 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
     """
     own = store.lookup(problem) if store.exists else None
     good = own if own is not None and _is_best(store, problem, own, any_width=any_width) else None
-    if good is not None and not good.imported:
+    if good is not None and not good.tables:
         return from_store(problem, good)
     other = shipped_lookup(problem)
     if own is not None and other is not None and max(own.lower, other.lower) > min(own.upper, other.upper):
@@ -93,7 +94,7 @@ def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
 def _disagreement(problem: Problem, own: Found, other: Found) -> StoreError:
     """Return the error about brackets of the store and of the shipped table that do not intersect."""
     table = described(shipped_version())
-    resolved = CORRECT if other.imported else remedy(own.imported)
+    resolved = CORRECT if other.tables else remedy(own.tables)
     return StoreError(
         f"The store and the {table} contradict each other about {problem.name}: the store has "
         f"[{own.lower!r}, {own.upper!r}], and the table [{other.lower!r}, {other.upper!r}]; {resolved}."
@@ -189,7 +190,9 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
     if bracket.crossed:
         asked = replace(now.answer, status=CONFLICT, detail=disputed(bracket, stored))
         source = f"{'shipped' if stored.table else 'store'}-computed"
-        return replace(now, answer=asked, source=source, found=stored.answer, table=stored.table)
+        return replace(
+            now, bracket=bracket, answer=asked, source=source, found=stored.answer, table=stored.table
+        )
     from_stored = tuple(
         end for end in ("lower", "upper") if getattr(bracket, end) != getattr(now.bracket, end)
     )
@@ -209,7 +212,7 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
 
 def disputed(bracket: Bracket, stored: Sourced) -> str:
     """Return the sentence about a stored end that contradicts a computed one, with the remedy."""
-    resolved = CORRECT if stored.table and stored.imported else remedy(stored.imported)
+    resolved = CORRECT if stored.table and stored.bracket.tables else remedy(stored.bracket.tables)
     text = contradiction(bracket, "A stored and a computed end").rstrip(".")
     return f"{text}; the stored bracket is from: {stored.told}; {resolved}."
 
@@ -311,7 +314,7 @@ VALUE = {
     "upper": "double",
     "method": "varchar",
     "source": "varchar",
-    "imported": "varchar",
+    IMPORTS: "varchar",
 }
 
 
@@ -358,19 +361,15 @@ class CertifiedEpsilon:
             "upper": bracket.upper,
             "method": ", ".join(methods),
             "source": answer.source,
-            "imported": ", ".join(bracket.imported) or None,
+            IMPORTS: ", ".join(bracket.tables) or None,
         }
 
     @property
     def note(self) -> str:
         """The sentence about answers with an end from a lookup table that was not recomputed, or ""."""
-        imported = [answer.bracket.imported for answer in self.answers.values() if answer.bracket.imported]
-        if not imported:
-            return ""
-        tables = list(dict.fromkeys(table for each in imported for table in each))
-        several = "1 answer" if len(imported) == 1 else f"{len(imported)} answers"
-        are = "is" if len(imported) == 1 else "are"
-        return f"{several} of certified_epsilon {are} {origin_text(tables)}."
+        found = [answer.bracket for answer in self.answers.values() if answer.bracket.tables]
+        of = "answer of certified_epsilon is" if len(found) == 1 else "answers of certified_epsilon are"
+        return origin_text(tables_of(*found), f"{len(found)} {of} ", ".")
 
     def _answer(self, problem: Problem) -> Sourced:
         if time.monotonic() > self._end:

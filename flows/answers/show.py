@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,10 @@ from flows.answers.explain import Explanation
 from flows.answers.sourced import Sourced
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from privcore import Bracket, Direction, Problem
+from privcore.answer import attributed
 from privcore.registry import used_versions
 from storage import QueryError, Store
-from storage.schema import IMPORTED, NOT_RECOMPUTED, origin_text, problem_id
+from storage.schema import IMPORTED, IMPORTS, NOT_RECOMPUTED, import_content, origin_text, problem_id
 from storage.shipped import shipped_store
 from storage.views import current, view_name
 
@@ -80,9 +81,7 @@ def print_answer(
         content["estimates"] = estimates
         if is_trivial(problem, bracket):
             content |= {"kind": "estimate, not a bound", "method": ", ".join(estimates)}
-    if answer.imported:
-        content["imported"] = list(answer.imported)
-        content["kind"] = content["kind"].replace(", proved", f", {NOT_RECOMPUTED}")
+    content |= import_content(bracket.tables)
     if answer.detail:
         content["detail"] = answer.detail
     content |= {aside.key: aside.content for aside in asides}
@@ -119,31 +118,31 @@ def kind_of(problem: Problem, bracket: Bracket) -> str:
     names = {(True, True): "enclosure", (True, False): "lower bound", (False, True): "upper bound"}
     if (name := names.get((from_below, from_above))) is None:
         return "no bound"
-    return f"{name}, {certainty(problem, bracket.confidence, bracket.imported)}"
+    return f"{name}, {certainty(problem, bracket.confidence, bracket.tables)}"
 
 
-def certainty(problem: Problem, confidence: float, imported: Sequence[str] = ()) -> str:
+def certainty(problem: Problem, confidence: float, tables: Collection[str] = ()) -> str:
     """Return the confidence, or `proved`, or another word for a bound that this installation did not compute.
 
     Args:
         problem: The question; the word has a condition if a file is taken as a whole distribution.
         confidence: The confidence of the bound.
-        imported: Lookup tables from which an end was imported.
+        tables: Published tables of its rows.
     """
     if confidence < 1.0:
         return f"confidence {sure(confidence)}"
-    return certain(assuming=bool(problem.assumption()), imported=imported)
+    return certain(assuming=bool(problem.assumption()), tables=tables)
 
 
-def certain(*, assuming: bool, imported: Sequence[str]) -> str:
+def certain(*, assuming: bool, tables: Collection[str]) -> str:
     """Return the word for a bound at confidence 1, such as `proved`.
 
     Args:
         assuming: Whether a column of a file is taken as a whole distribution.
-        imported: Lookup tables from which an end was imported.
+        tables: Published tables of its rows.
     """
     proof = VALUES_ALONE if assuming else "proved"
-    return proof.replace("proved", NOT_RECOMPUTED, 1) if imported else proof
+    return proof.replace("proved", NOT_RECOMPUTED, 1) if tables else proof
 
 
 def show_conditions(problem: Problem) -> None:
@@ -249,7 +248,7 @@ class Intervals:
         several = self.count > 1
         text = f"{self.count} stored interval{'s' * several} with a confidence below 1 "
         text += f"{'are' if several else 'is'} left out; the narrowest: "
-        origin = ", ".join(filter(None, (self.narrowest.lower_by, origin_text(self.narrowest.imported))))
+        origin = ", ".join(filter(None, (self.narrowest.lower_by, origin_text(self.narrowest.tables))))
         text += f"{bracket_text(self.problem, self.narrowest)} ({origin})"
         return f"{text}; to print them: `{self.command}`"
 
@@ -261,7 +260,7 @@ class Intervals:
             "narrowest": {
                 **ends,
                 "method": self.narrowest.lower_by,
-                "imported": list(self.narrowest.imported),
+                IMPORTS: list(self.narrowest.tables),
             },
             "command": self.command,
         }
@@ -292,12 +291,12 @@ def intervals(store: Store, problem: Problem, option: str | None) -> Intervals |
         return None
     for name in sorted({row["method"] for row in found if not row["newest"]}):
         chosen += f" and not (method = '{name}' and method_version < {used_versions()[name]})"
-    by, source = rows[0]["method"], rows[0]["source"]
+    by = attributed(rows[0]["method"], rows[0]["source"])
     ends = {name: rows[0][name] for name in ("lower", "upper", "confidence")}
     at = "" if option is None else f" --store {shlex.quote(option)}"
     return Intervals(
         problem=problem,
         count=len(rows),
-        narrowest=Bracket(**ends, lower_by=by, upper_by=by, imported=(source,) if source else ()),
+        narrowest=Bracket(**ends, lower_by=by, upper_by=by),
         command=f'privsweep sql "{chosen}"{at}',
     )

@@ -9,6 +9,7 @@ from flows.printing import listed
 from privcore import Bracket, Direction, Method, Problem
 from privcore.registry import TIGHT
 from storage import Found
+from storage.schema import import_text
 from storage.shipped import described
 
 COMPUTED = "computed"
@@ -56,12 +57,6 @@ class Sourced:
         return self.answer.detail if isinstance(self.answer, Asked) else ""
 
     @property
-    def imported(self) -> tuple[str, ...]:
-        """Lookup tables from which rows of the bracket were imported."""
-        found = self.answer if isinstance(self.answer, Found) else self.found
-        return found.imported if found else ()
-
-    @property
     def corners(self) -> dict[str, Any]:
         """The stored problems that gave the ends, by end."""
         found = self.answer if isinstance(self.answer, Found) else self.found
@@ -92,14 +87,13 @@ def from_store(problem: Problem, found: Found, table: str = "") -> Sourced:
         told, source = f"{place}, by monotonicity: {', '.join(corners)}", f"{name}-monotone"
         if any(also.values()):
             told, source = told.replace("monotonicity", "monotonicity and convexity"), f"{name}-convex"
-    told += "".join(f", imported from the table {each}" for each in found.imported)
     bracket = Bracket(
         lower=found.lower,
         upper=found.upper,
         lower_by=found.lower_method or "",
         upper_by=found.upper_method or "",
-        imported=found.imported,
     )
+    told += import_text(bracket.tables)
     return Sourced(problem=problem, bracket=bracket, answer=found, source=source, told=told, table=table)
 
 

@@ -18,6 +18,7 @@ from flows.answers.training_run import adjacency_of, phases_of
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from privcore import METHODS, DomainError, Problem, find_problem
 from privcore.training import RELATIONS, Phase, written
+from storage.schema import IMPORTS, NOT_RECOMPUTED
 
 RATES = (1e-3, 1e-2)
 """False positive rates of the membership tests in a statement."""
@@ -133,8 +134,8 @@ EXCLUDED = (
 
 ASSUMED_SENTENCE = f"{'; '.join(ASSUMED)}. The training is trusted with the data (central model)."
 EXCLUDED_SENTENCE = f"{'; '.join(EXCLUDED)}."
-IMPORTED_SENTENCE = "the author of the lookup table {}, whose rows were imported and not recomputed."
-"""Origin of an end from an imported row; `{}` is the version of the table."""
+AUTHOR_SENTENCE = f"the author of the lookup table {{}}, whose rows were {NOT_RECOMPUTED}."
+"""Origin of an end from a row of a lookup table; `{}` is the version of the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +204,7 @@ def statement(answer: Sourced, *, limit_seconds: float) -> Statement:
         ("Proof", f"{'both ends' if not below and least else 'upper end'}: {proofs['upper']}{below}."),
         ("Assumed", ASSUMED_SENTENCE),
         ("Not covered", EXCLUDED_SENTENCE),
-        ("Computed by", computed_by(answer.imported)),
+        ("Computed by", computed_by(bracket.tables)),
     )
     return Statement(
         parts=parts,
@@ -224,18 +225,18 @@ def statement(answer: Sourced, *, limit_seconds: float) -> Statement:
             "assumed": list(ASSUMED),
             "trust_model": "central",
             "not_covered": list(EXCLUDED),
-            "imported": list(answer.imported),
+            IMPORTS: list(bracket.tables),
             "version": version("privsweep"),
         },
     )
 
 
 def computed_by(tables: Sequence[str]) -> str:
-    """Return the sentence about the program, and about lookup tables from which rows were imported."""
+    """Return the sentence about the program, and about the authors of lookup tables."""
     program = f"privsweep {version('privsweep')}"
     if not tables:
         return f"{program}, rounding errors included."
-    return f"{IMPORTED_SENTENCE.format(' and '.join(tables))} Looked up by {program}."
+    return f"{AUTHOR_SENTENCE.format(' and '.join(tables))} Looked up by {program}."
 
 
 def neighbours(unit: str, adjacency: str) -> str:

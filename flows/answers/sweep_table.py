@@ -10,10 +10,11 @@ from flows.answers.show import methods_text, show_conditions, width_text
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
 from flows.spec.sweep import Sweep, embedded, embedded_names, from_spec, load
 from privcore import PROBLEMS, Bracket, Problem
+from privcore.answer import attributed, tables_of
 from privcore.errors import unknown
 from storage import Store
 from storage.errors import ContradictionError
-from storage.schema import NOT_RECOMPUTED, problem_id
+from storage.schema import IMPORTS, NOT_RECOMPUTED, import_content, problem_id
 from storage.views import current, remedy, view_name
 
 ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
@@ -116,7 +117,7 @@ def show_sweep(sweep: Sweep, store: Store, option: str | None, json: bool) -> No
         several = f"{len(crossed)} problem{'s' * (len(crossed) != 1)}"
         raise ContradictionError(
             f"contradicts itself about {several} of sweep {sweep.name}: a lower end is above the upper end",
-            f"see the view conflicts; {remedy(table for each in crossed for table in each.imported)}",
+            f"see the view conflicts; {remedy(tables_of(*crossed))}",
         )
 
 
@@ -141,7 +142,7 @@ def _best(store: Store, kind: type[Problem]) -> Iterator[tuple[str, Bracket]]:
     names = ["problem_id", *ENDS]
     table, sources = (
         store.sql(f"select {', '.join(names)} from best where problem = '{kind.name}'"),
-        of_points(store),
+        store.tables(),
     )
     for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
         row = dict(zip(names, values, strict=True))
@@ -157,26 +158,18 @@ def _intervals(store: Store, kind: type[Problem]) -> dict[str, int]:
     return dict(zip(table["problem_id"].to_pylist(), table["n"].to_pylist(), strict=True))
 
 
-def of_points(store: Store) -> Mapping[str, str]:
-    """Return the lookup table of every imported row, by the id of its point."""
-    table = store.sql("select point_id, source from imported")
-    return dict(zip(*(table[name].to_pylist() for name in ("point_id", "source")), strict=True))
-
-
-def stored_bracket(row: Mapping[str, Any], sources: Mapping[str, str]) -> Bracket:
+def stored_bracket(row: Mapping[str, Any], tables: Mapping[str, str]) -> Bracket:
     """Return the bracket in a row of the view `best`.
 
     Args:
         row: The columns in `ENDS`.
-        sources: From `of_points`.
+        tables: From `Store.tables`.
     """
-    points = [row["lower_point"], row["upper_point"]]
     return Bracket(
         lower=row["lower"],
         upper=row["upper"],
-        lower_by=row["lower_method"] or "",
-        upper_by=row["upper_method"] or "",
-        imported=tuple(dict.fromkeys(sources[point] for point in points if point in sources)),
+        lower_by=attributed(row["lower_method"] or "", tables.get(row["lower_point"])),
+        upper_by=attributed(row["upper_method"] or "", tables.get(row["upper_point"])),
     )
 
 
@@ -191,7 +184,7 @@ def _line_content(line: Line) -> dict[str, Any]:
         "upper_method": bracket.upper_by or None,
         "status": CONFLICT if bracket.crossed else "ok" if line.stored else "missing",
         **({"intervals": line.intervals} if line.intervals else {}),
-        **({"imported": list(bracket.imported)} if bracket.imported else {}),
+        **import_content(bracket.tables),
         **conditions(line.problem),
     }
 
@@ -211,17 +204,17 @@ def _show_kind(sweep: Sweep, kind: type[Problem], lines: Sequence[Line], option:
         title += f", by {methods[0]}" if lines[0].stored else f", {methods[0]}"
     else:
         table["method"] = methods
-    if imported := [line for line in lines if line.bracket.imported]:
-        table["imported"] = [" and ".join(line.bracket.imported) for line in lines]
+    if theirs := sum(bool(line.bracket.tables) for line in lines):
+        table[IMPORTS] = [" and ".join(line.bracket.tables) for line in lines]
     stored = sum(line.stored for line in lines)
     title += f"\n{len(lines)} problems, {'all' if stored == len(lines) else stored} with bounds"
     rows = list(zip(*table.values(), strict=True))
     show(list(table), rows[:MOST_ROWS], title=title)
     if len(rows) > MOST_ROWS:
         say(f"... and {len(rows) - MOST_ROWS} more: use --json, or privsweep sql")
-    if imported:
-        several = "1 problem are" if len(imported) == 1 else f"{len(imported)} problems are"
-        say(f"imported   bounds of {several} {NOT_RECOMPUTED}; the column names their lookup table")
+    if theirs:
+        several = "1 problem are" if theirs == 1 else f"{theirs} problems are"
+        say(f"{IMPORTS}   bounds of {several} {NOT_RECOMPUTED}; the column names their lookup table")
     if doubtful := sum(line.intervals > 0 for line in lines):
         query = f'"from {view_name(kind.name)} where confidence < 1"'
         query += "" if option is None else f" --store {shlex.quote(option)}"

@@ -1,6 +1,6 @@
 """The command `privsweep`: every error is one sentence on standard error and an exit code.
 
-The module of a command is imported when the command is used, because `--help` must be fast.
+The module of a command is loaded when the command is used, because `--help` must be fast.
 """
 
 import atexit
@@ -115,7 +115,7 @@ class DocumentedGroup(TyperGroup):
 
 
 class Deferred(TyperCommand):
-    """A command whose module is imported on first use; lists of commands need only its sentence.
+    """A command whose module is loaded on first use; lists of commands need only its sentence.
 
     The callback returns the real command.
     """
@@ -160,10 +160,10 @@ def _examples(words: str) -> str | None:
 
 
 def _importing(words: str) -> Callable[[], Any]:
-    def imported() -> Any:
+    def loaded() -> Any:
         return command(words)
 
-    return imported
+    return loaded
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,8 +1,8 @@
-"""Entry point of the command, which handles Ctrl-C before any other module is imported."""
+"""Entry point of the command, which handles Ctrl-C before any other module is loaded."""
 
 import sys
 
-_INTERRUPTED = 130  # as `ExitCode`, which is not imported yet
+_INTERRUPTED = 130  # as `ExitCode`, which is not loaded yet
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from flows.printing import as_json, note, say
 from privcore import DomainError, ExitCode
 from privcore.extras import require
 from storage.located import outside_stores
+from storage.schema import import_content
 
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")]
 Format = Annotated[
@@ -140,7 +141,7 @@ def _report(pictures: Sequence[Picture], store: Path, out: Path, kind: str, json
                 "missing": each.missing,
                 "failed": each.failed,
             }
-            | ({"imported": each.imported} if each.imported else {})
+            | import_content(each.tables)
         )
         note(*_complaints(each, store))
     if json:
@@ -180,7 +181,7 @@ def _complaints(drawn: Picture, store: Path) -> list[str]:
             f"{words} lacks {failed} of {total} points, which failed "
             f"({_listed(drawn.failed)}); {retries} {again} again."
         )
-    if drawn.imported:
+    if drawn.origin:
         sentences.append(f"{words}: {drawn.origin}")
     return sentences
 

@@ -16,7 +16,7 @@ from flows.terminal.window import fresh_line
 from privcore import DomainError, ExitCode
 from privcore.extras import require
 from storage.errors import StoreError
-from storage.schema import origin_text
+from storage.schema import import_content, origin_text
 
 if TYPE_CHECKING:
     from storage.lookup_table import LookupTable
@@ -154,12 +154,11 @@ def _shipped() -> Path:
 
 
 def _print(content: dict[str, Any], json: bool, table: "LookupTable | None" = None) -> None:
-    """Print facts, and on standard error a note on rows that the author of a table had imported."""
-    if table is not None and (imported := table.imported):
-        rows = f"{sum(imported.values())} of {len(table.rows)} rows of the table {table.version}"
-        origin = origin_text(list(imported))
-        note(f"{rows} had been {origin}; an import of this table marks them with its own version.")
-        content |= {"imported": imported} if json else {}
+    """Print facts, and on standard error a note on rows that the author of a table had not computed."""
+    if table is not None and (sources := table.sources):
+        rows = f"{sum(sources.values())} of {len(table.rows)} rows of the table {table.version} had been "
+        note(origin_text(sources, rows, "; an import of this table marks them with its own version."))
+        content |= import_content(sources) if json else {}
     say(as_json(content) if json else "\n".join(f"{key:<8} {value}" for key, value in content.items()))
 
 

@@ -148,7 +148,7 @@ def _queried(
     keep: bool = False,
 ) -> None:
     """Pass the result of a query to a function, as a table in pieces."""
-    from flows.answers.export import assumed_in, imported_in, superseded_in
+    from flows.answers.export import assumed_in, superseded_in, tables_in
     from flows.answers.held import CertifiedEpsilon
     from flows.answers.held import keep as kept
 
@@ -167,7 +167,7 @@ def _queried(
         def read(pieces: Iterator[Any]) -> None:
             rest = watched(pieces)
             first = next(rest)  # an error of the query comes before any note and any new file
-            facts = (about(query, opened) for about in (assumed_in, imported_in, superseded_in))
+            facts = (about(query, opened) for about in (assumed_in, tables_in, superseded_in))
             note(*filter(None, facts))
             use(itertools.chain([first], rest))
 

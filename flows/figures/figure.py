@@ -60,7 +60,7 @@ class Picture:
         points: Number of points that the figure shows if all are stored.
         missing: Number of points that are not stored, by method.
         failed: Number of points that are stored without an answer although the method applies, by method.
-        imported: Number of points that were imported and not recomputed, by lookup table.
+        tables: Number of points from each lookup table that nobody recomputed here.
     """
 
     figure: Figure
@@ -70,14 +70,12 @@ class Picture:
     points: int = 0
     missing: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, int] = field(default_factory=dict)
-    imported: Mapping[str, int] = field(default_factory=dict)
+    tables: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def origin(self) -> str:
-        """The sentence about imported points, which files of the picture show below its title, or ""."""
-        number = sum(self.imported.values())
-        told = origin_text(list(self.imported))
-        return f"{number} of {self.points} points are {told}." if number else ""
+        """The sentence about points of lookup tables, which files show below the title, or ""."""
+        return origin_text(self.tables, f"{sum(self.tables.values())} of {self.points} points are ", ".")
 
     @property
     def empty(self) -> bool:
@@ -106,5 +104,5 @@ def picture(figure: Figure, store: Store) -> Picture:
         points=len(stored.points),
         missing=missing,
         failed=stored.failed,
-        imported=stored.imported,
+        tables=stored.tables,
     )

@@ -50,9 +50,9 @@ class Stored:
         )
 
     @property
-    def imported(self) -> Counter[str]:
-        """Number of points that were imported and not recomputed, by lookup table."""
-        return Counter(row["imported"] for row in self.rows.values() if row["imported"])
+    def tables(self) -> Counter[str]:
+        """Number of points from each lookup table that nobody recomputed here."""
+        return Counter(row["source"] for row in self.rows.values() if row["source"])
 
     def answers(
         self, problem: str, fields: Mapping[str, Value], method: str = ""
@@ -105,6 +105,6 @@ def _stored_rows(points: Sequence[Point], store: Store) -> dict[str, Row]:
     if not store.exists:
         return {}
     ids = ", ".join(f"'{point.id}'" for point in points)
-    columns = f"point_id, lower, upper, value, status, detail, {IMPORTED} as imported"
+    columns = f"point_id, lower, upper, value, status, detail, {IMPORTED} as source"
     query = f"select {columns} from results where point_id in ({ids})"
     return {row["point_id"]: row for row in store.sql(query).to_pylist()}

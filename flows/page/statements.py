@@ -3,15 +3,15 @@
 from flows.answers.parse import SAMPLING
 from flows.answers.statement import (
     ASSUMED_SENTENCE,
+    AUTHOR_SENTENCE,
     EXCLUDED_SENTENCE,
-    IMPORTED_SENTENCE,
     unit_sentence,
 )
 from flows.answers.training_run import relation_of
 from privcore import Problem
 from privcore.parameter import Choice
 
-SENTENCES = {"assumed": ASSUMED_SENTENCE, "not_covered": EXCLUDED_SENTENCE, "imported": IMPORTED_SENTENCE}
+SENTENCES = {"assumed": ASSUMED_SENTENCE, "not_covered": EXCLUDED_SENTENCE, "author": AUTHOR_SENTENCE}
 """Sentences that are the same for every training run."""
 
 

@@ -8,6 +8,7 @@ from flows.page.tabs import TABS
 from privcore import Problem
 from privcore.registry import used_versions
 from storage import Store
+from storage.schema import IMPORTS
 
 _ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
 _STATED = ("lower", "upper", "confidence", "method", "point")
@@ -23,7 +24,7 @@ class ProblemTable:
         brackets: Columns of the best rigorous brackets, sorted by the fields.
         stated: Columns of answers with a confidence below 1, which hold only for their own problem.
         date: Date of the latest answer.
-        imported: Lookup tables of imported rows, by the row's id.
+        sources: The lookup table of each row that came from one, by the row's id.
     """
 
     kind: type[Problem]
@@ -31,7 +32,7 @@ class ProblemTable:
     brackets: Mapping[str, Sequence[Any]]
     stated: Mapping[str, Sequence[Any]]
     date: str
-    imported: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -48,8 +49,7 @@ class ProblemTable:
 def tables(store: Store) -> list[ProblemTable]:
     """Return the stored answers of each problem that has answers, in the order of the registry."""
     stored = set(store.sql("select distinct problem from results where status = 'ok'")["problem"].to_pylist())
-    imported = store.sql("select point_id, source from imported")
-    sources = dict(zip(*(imported[name].to_pylist() for name in ("point_id", "source")), strict=True))
+    sources = store.tables()
     found = (_table(store, kind, sources) for tab in TABS for kind in tab.problems if kind.name in stored)
     return [table for table in found if table.rows]
 
@@ -76,7 +76,7 @@ def _table(store: Store, kind: type[Problem], sources: Mapping[str, str]) -> Pro
         brackets=_columns(brackets, [*names, *_ENDS]),
         stated=_columns(stated, [*names, *_STATED]),
         date=(date["t"].to_pylist()[0] or "")[:10],
-        imported=sources,
+        sources=sources,
     )
 
 
@@ -94,7 +94,7 @@ def _columns(table: Any, names: Iterable[str]) -> dict[str, list[Any]]:
 def content(table: ProblemTable) -> dict[str, list[Any]]:
     """Return the columns of a problem to download: its brackets, then its answers with a confidence below 1.
 
-    The columns `lower_imported` and `upper_imported` name the lookup tables of imported rows, if any.
+    Two more columns name the lookup tables of rows that came from one, if there are any.
     """
     brackets, stated = table.brackets, table.stated
     columns = {name: [*brackets[name], *stated[name]] for name in (*table.kind.parameters, "lower", "upper")}
@@ -102,8 +102,8 @@ def content(table: ProblemTable) -> dict[str, list[Any]]:
     for end in ("lower", "upper"):
         columns[f"{end}_method"] = [*brackets[f"{end}_method"], *stated["method"]]
         columns[f"{end}_point"] = points = [*brackets[f"{end}_point"], *stated["point"]]
-        if not table.imported.keys().isdisjoint(points):
-            columns[f"{end}_imported"] = [table.imported.get(point) for point in points]
+        if not table.sources.keys().isdisjoint(points):
+            columns[f"{end}_{IMPORTS}"] = [table.sources.get(point) for point in points]
     return columns
 
 

@@ -133,8 +133,8 @@ def _datum(plot: Plot, ends: Ends, mark: Mark) -> dict[str, Any]:
         found["v"] = f"{mark.value:.6g}"
     if mark.bracket.confidence < 1.0:
         found["c"] = sure(mark.bracket.confidence)
-    if mark.bracket.imported:
-        found["im"] = " and ".join(mark.bracket.imported)
+    if mark.bracket.tables:
+        found["im"] = " and ".join(mark.bracket.tables)
     return found
 
 
@@ -187,7 +187,7 @@ def tooltip(plot: Plot) -> list[Any]:
     lines += [("v", "estimate")] if any(mark.value is not None for mark in plot.marks) else []
     lines += [("c", "confidence")] if any(mark.bracket.confidence < 1.0 for mark in plot.marks) else []
     lines += [("by", "method"), ("form", "kind")]
-    lines += [("im", "lookup table")] if any(mark.bracket.imported for mark in plot.marks) else []
+    lines += [("im", "lookup table")] if any(mark.bracket.tables for mark in plot.marks) else []
     return [altair().Tooltip(f"{name}:N", title=title) for name, title in lines if title]
 
 

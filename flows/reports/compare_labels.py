@@ -8,14 +8,16 @@ from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.printing import exactly
-from flows.reports.comparison import Entry, imported_text, lacking, methods_of, side_by_side
+from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.provenance import provenance, source
 from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
 from flows.reports.summary import summary_of_bags
 from flows.reports.tables import contradictions_about
 from privcore import Bracket, find_problem
+from privcore.answer import attributed, tables_of
 from storage import Store
+from storage.schema import origin_text
 from storage.views import remedy
 
 NAME = "compare-labels"
@@ -94,12 +96,12 @@ def _falling(prior: str, response: Response) -> str:
     """Return the sentence about an advantage that falls as epsilon grows, which is impossible, or ""."""
     for (low, least), (high, most) in combinations(response, 2):
         if least.lower > most.upper:
-            one = f"at least {exactly(least.lower)} ({least.lower_by}{imported_text(least)})"
-            other = f"at most {exactly(most.upper)} ({most.upper_by}{imported_text(most)})"
+            one = f"at least {exactly(least.lower)} ({least.lower_by}{origin_text(least.tables, ', ')})"
+            other = f"at most {exactly(most.upper)} ({most.upper_by}{origin_text(most.tables, ', ')})"
             return (
                 f"At prior={exactly(prior)}, the advantage of randomized response is {one} at epsilon "
                 f"{exactly(low)}, but {other} at epsilon {exactly(high)}, although it grows with epsilon; "
-                f"{remedy([*least.imported, *most.imported])}."
+                f"{remedy(tables_of(least, most))}."
             )
     return ""
 
@@ -151,8 +153,8 @@ def _equal(response: Response, bracket: Bracket) -> Bracket:
     least = max((epsilon for epsilon, known in response if known.upper <= bracket.lower), default=0.0)
     most = min((epsilon for epsilon, known in response if known.lower >= bracket.upper), default=math.inf)
     ends = [known for epsilon, known in response if epsilon in (least, most)]
-    imported = tuple(dict.fromkeys(table for each in (bracket, *ends) for table in each.imported))
-    return replace(bracket, lower=least, upper=most, imported=imported)
+    by = attributed(bracket.lower_by, *tables_of(bracket, *ends))
+    return replace(bracket, lower=least, upper=most, lower_by=by)
 
 
 def _multiplicative(rows: Sequence[StoredAnswer]) -> Iterator[Entry]:

@@ -16,6 +16,7 @@ from flows.reports.summary import summary
 from flows.reports.tables import contradictions_about, of_answers
 from privcore import PROBLEMS, Problem, intersect
 from storage import Store
+from storage.schema import IMPORTS
 
 NAME = "compare-membership"
 TOPIC = "membership"
@@ -51,7 +52,7 @@ def compare_membership(store: Store) -> Document:
             text="Each chart shows one problem at a time, with the answer of every method: an upper bound "
             "is a bar from the left edge, a lower bound is a bar to the right edge, and the truth "
             "lies in every proved interval. Answers with a confidence below 1 have another "
-            "colour, and so have imported answers."
+            "colour, and so have answers of lookup tables."
         ),
     ]
     for kind, answers in found.items():
@@ -99,7 +100,7 @@ def _plot(kind: type[Problem], answers: Sequence[StoredAnswer]) -> Iterator[Plot
     marks, notes = drawable(
         Mark(
             x=answer.method,
-            series="imported" if answer.imported else "proved" if answer.proved else "no proof",
+            series=IMPORTS if answer.bracket.tables else "proved" if answer.proved else "no proof",
             setting=listed({name: answer.fields[name] for name in varied}),
             bracket=answer.bracket,
             value=answer.row["value"],

@@ -1,7 +1,7 @@
 """Comparisons of several schemes at equal settings, side by side in charts and a table."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flows.answers.show import methods_text, sure
@@ -11,8 +11,9 @@ from flows.reports.plot import Mark, Plot, drawable
 from flows.spec.grid import count
 from flows.spec.sweep import embedded, load
 from privcore import Bracket
+from privcore.answer import tables_of
 from privcore.parameter import Value
-from storage.schema import origin_text
+from storage.schema import IMPORTS, origin_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +136,7 @@ def _table(asks: str, entries: Sequence[Entry], keys: Sequence[str]) -> TextTabl
         lines.append(line)
     fixed = {key: value for key, value in entries[0].fields.items() if key not in keys}
     told = f", with {listed(fixed)}" if fixed else ""
-    if tables := list(dict.fromkeys(table for entry in entries for table in entry.bracket.imported)):
-        told += f"; some numbers are {origin_text(tables)}"
+    told += origin_text(tables_in(entries), "; some numbers are ")
     return TextTable(
         title=f"{asks[:1].upper()}{asks[1:]} in {counted(len(rows), 'setting')}{told}",
         names=columns,
@@ -161,16 +161,16 @@ class _Ends:
         self.all_sure = "" if shared == 1.0 else f" (confidence {sure(shared)})"
 
     def cells(self, entry: Entry | None) -> list[str]:
-        """Return the cells of an entry; an end is followed by a confidence of its own and by an import."""
+        """Return the cells of an entry; an end is followed by a confidence of its own and its mark."""
         if entry is None:
             return [""] * len(self.kept)
         bracket = entry.bracket
-        import_mark = ["imported"] if bracket.imported else []
+        mark = [IMPORTS] if bracket.tables else []
         own = [] if bracket.confidence == 1.0 or self.all_sure else [f"confidence {sure(bracket.confidence)}"]
         found = {
-            "lower": f"{rounded_down(bracket.lower)}{_in_brackets([*own, *import_mark])}",
-            "upper": f"{rounded_up(bracket.upper)}{_in_brackets([*own, *import_mark])}",
-            "estimate": "" if entry.value is None else f"{entry.value:.6g}{_in_brackets(import_mark)}",
+            "lower": f"{rounded_down(bracket.lower)}{_in_brackets([*own, *mark])}",
+            "upper": f"{rounded_up(bracket.upper)}{_in_brackets([*own, *mark])}",
+            "estimate": "" if entry.value is None else f"{entry.value:.6g}{_in_brackets(mark)}",
         }
         return [found[name] for name in self.kept]
 
@@ -185,15 +185,15 @@ def methods_of(entries: Sequence[Entry]) -> TextTable:
     found: dict[str, dict[str, int]] = {}
     for entry in entries:
         counts = found.setdefault(entry.scheme, {})
-        method = f"{methods_text(entry.bracket)}{imported_text(entry.bracket)}"
+        method = f"{methods_text(entry.bracket)}{origin_text(entry.bracket.tables, ', ')}"
         counts[method] = counts.get(method, 0) + 1
     rows = [[scheme, method, str(n)] for scheme, counts in found.items() for method, n in counts.items()]
     return TextTable(title="Methods of each scheme", names=["scheme", "method", "numbers"], rows=rows)
 
 
-def imported_text(bracket: Bracket) -> str:
-    """Return the clause about an imported bracket, or ""."""
-    return f", {origin_text(bracket.imported)}" if bracket.imported else ""
+def tables_in(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the published tables of the rows behind entries, each once."""
+    return tables_of(*(entry.bracket for entry in entries))
 
 
 def lacking(what: str, asks_for: Callable[[str, Mapping[str, set[Value]]], bool]) -> str:

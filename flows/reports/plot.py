@@ -9,8 +9,9 @@ from functools import cached_property
 
 from flows.printing import exactly
 from privcore import Bracket
+from privcore.answer import tables_of
 from privcore.parameter import Value
-from storage.schema import origin_text
+from storage.schema import NOT_RECOMPUTED, origin_text
 
 MOST_MARKS = 12_000
 """Most marks of a chart, which a browser still draws quickly."""
@@ -30,7 +31,7 @@ class Form(StrEnum):
     """From a simulation or from data: both ends hold with the confidence."""
     DOUBTFUL_LEAST = "lower bound, confidence below 1"
     DOUBTFUL_MOST = "upper bound, confidence below 1"
-    IMPORTED = "imported and not recomputed"
+    IMPORTED = NOT_RECOMPUTED
     """With any confidence; also an estimate."""
     ESTIMATE = "estimate without proof"
     CONFLICT = "contradiction"
@@ -94,7 +95,7 @@ class Mark:
         """The kind of bounds, or None if there are no bounds and no estimate."""
         if self.is_estimate and self.value is None:
             return None
-        if self.bracket.crossed or self.bracket.imported:
+        if self.bracket.crossed or self.bracket.tables:
             return Form.CONFLICT if self.bracket.crossed else Form.IMPORTED
         if self.is_estimate:
             return Form.ESTIMATE
@@ -368,9 +369,9 @@ def captions(plot: Plot) -> list[str]:
             "upper bound, with a confidence below 1."
         )
     if Form.IMPORTED in plot.forms:
-        tables = dict.fromkeys(table for mark in plot.marks for table in mark.bracket.imported)
+        tables = tables_of(*(mark.bracket for mark in plot.marks))
         said.append(
-            f"A triangle pointing right is {origin_text(list(tables))}: an upper end, a lower end without "
+            f"A triangle pointing right is {origin_text(tables)}: an upper end, a lower end without "
             "an upper end, the middle of an interval with a confidence, or an estimate."
         )
     if Form.ESTIMATE in plot.forms:

@@ -8,6 +8,7 @@ from flows.answers.show import condition_lines
 from flows.reports.document import Heading, Paragraph, TextTable, counted
 from flows.reports.stored import StoredAnswer
 from privcore import find, find_problem
+from privcore.answer import tables_of
 from privcore.errors import PrivsweepError
 from storage import SCHEMA_VERSION
 from storage.errors import StoreError
@@ -72,8 +73,8 @@ def _conditions(answers: Sequence[StoredAnswer]) -> list[Paragraph]:
 
 
 def _imports(answers: Sequence[StoredAnswer]) -> list[Paragraph]:
-    """Return a paragraph about the rows of each lookup table that was imported."""
-    counts = Counter(table for answer in answers for table in answer.imported)
+    """Return a paragraph about the rows of each published table."""
+    counts = Counter(table for answer in answers for table in tables_of(answer.method))
     return [
         Paragraph(text=f"Imported: {counted(n, 'row')} of the lookup table {table}, {NOT_RECOMPUTED}.")
         for table, n in sorted(counts.items())
@@ -91,8 +92,8 @@ def source(answers: Sequence[StoredAnswer]) -> str:
     commits = sorted({commit_text(row["git_commit"][:12], row["git_dirty"]) for row in rows})
     last = max((f"{row['finished_at']:%Y-%m-%d}" for row in rows), default="never")
     told = [f"sweep {_some(sweeps)}", f"commit {_some(commits)}"]
-    tables = sorted({table for answer in answers for table in answer.imported})
-    told += [f"imported and not recomputed from {_some(tables)}"] if tables else []
+    tables = sorted(tables_of(*(answer.method for answer in answers)))
+    told += [f"{NOT_RECOMPUTED} from {_some(tables)}"] if tables else []
     return ", ".join([f"privsweep {version('privsweep')}", *told, f"computed until {last}"])
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.sweep_table import ENDS, of_points, stored_bracket
+from flows.answers.sweep_table import ENDS, stored_bracket
 from privcore import Bracket, Problem, Status
+from privcore.answer import attributed
 from privcore.parameter import Value
 from storage import Store
 from storage.views import current, source_of, view_name
@@ -45,9 +46,9 @@ class StoredAnswer:
 
     @property
     def method(self) -> str:
-        """Name of the method, with its settings if they differ from the defaults."""
-        knobs = self.row["knobs"]
-        return str(self.row["method"]) if knobs == "{}" else f"{self.row['method']} {knobs}"
+        """Name of the method, with its settings if they differ from the defaults, and its published table."""
+        name, knobs = str(self.row["method"]), self.row["knobs"]
+        return attributed(name if knobs == "{}" else f"{name} {knobs}", source_of(self.row["versions"]))
 
     @property
     def bracket(self) -> Bracket:
@@ -59,14 +60,7 @@ class StoredAnswer:
             confidence=row["confidence"],
             lower_by=self.method,
             upper_by=self.method,
-            imported=self.imported,
         )
-
-    @property
-    def imported(self) -> tuple[str, ...]:
-        """The lookup table from which the row was imported, if any."""
-        table = source_of(self.row["versions"])
-        return (table,) if table else ()
 
 
 def check_exists(store: Store) -> None:
@@ -114,25 +108,22 @@ def brackets(store: Store, kind: type[Problem]) -> Iterator[tuple[Mapping[str, A
     query = (
         f"select {_quoted(names)} from best where problem = '{kind.name}' order by {_quoted(kind.parameters)}"
     )
-    sources = of_points(store)
-    found = ((row, stored_bracket(row, sources)) for row in _rows(store, query, names))
+    tables = store.tables()
+    found = ((row, stored_bracket(row, tables)) for row in _rows(store, query, names))
     return ((row, bracket) for row, bracket in found if not bracket.crossed)
 
 
 def conflicts(store: Store) -> list[Mapping[str, Any]]:
-    """Return the pairs of methods that contradict one another, with the id of the problem.
-
-    `lower_import` and `upper_import` are the lookup tables from which the two rows were imported, or None.
-    """
-    ends = [f"{end}{part}" for end in ("lower", "upper") for part in ("", "_method", "_point")]
-    names = ["problem_id", "problem", *ends]
+    """Return the pairs of methods that contradict one another, with the id of the problem."""
+    names = ["problem_id", "problem", *ENDS]
     if not store.sql("from best where lower > upper limit 1").num_rows:
         return []  # the view conflicts joins all rows of the store, which takes ten times as long
-    sources = of_points(store)
-    return [
-        row | {f"{end}_import": sources.get(row[f"{end}_point"]) for end in ("lower", "upper")}
-        for row in _rows(store, f"select {_quoted(names)} from conflicts order by all", names)
-    ]
+    tables = store.tables()
+    found: list[Mapping[str, Any]] = []
+    for row in _rows(store, f"select {_quoted(names)} from conflicts order by all", names):
+        bracket = stored_bracket(row, tables)
+        found.append(row | {"lower_method": bracket.lower_by, "upper_method": bracket.upper_by})
+    return found
 
 
 def _rows(store: Store, query: str, names: list[str]) -> Iterator[dict[str, Any]]:

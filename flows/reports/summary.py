@@ -1,16 +1,17 @@
 """Summaries: the headline number of a report, its meaning, and all schemes at one typical setting."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from flows.answers.catalogue import meaning_of, typical_row
 from flows.answers.explain import NEIGHBOUR_FIELDS
 from flows.answers.show import bracket_text, certain, certainty, sure
 from flows.answers.sweep_table import Line
 from flows.printing import exactly, listed, rounded_down, rounded_up
-from flows.reports.comparison import Entry, fits, imported_text
+from flows.reports.comparison import Entry, fits, tables_in
 from flows.reports.document import Block, Heading, Paragraph, TextTable, counted
 from privcore import Bracket, Problem
+from privcore.answer import tables_of
 from privcore.parameter import Value
 from storage.schema import origin_text, tables_text
 
@@ -106,8 +107,8 @@ def summary_of_schemes(kind: type[Problem], entries: Sequence[Entry]) -> Iterato
     problem = kind.from_fields(chosen.fields)
     yield Heading(text="Summary")
     text = f"{asks} is {', '.join(said)}, at {_varied(problem, ())}."  # each scheme has its relation
-    imported = tables_of(schemes[chosen.setting].values())
-    text += f" This is {certainty(problem, 1.0, imported)}{tables_text(imported)}."
+    tables = tables_in(schemes[chosen.setting].values())
+    text += f" This is {certainty(problem, 1.0, tables)}{tables_text(tables)}."
     yield Paragraph(text=text, lead=True)
     yield Paragraph(text=MEANS.get((kind.topic, kind.asks)) or meaning_of(kind))
     yield Paragraph(text=f"The assumption that matters most: {assumed(kind)}")
@@ -124,19 +125,8 @@ def _typical(kind: type[Problem], lines: Sequence[Line]) -> int:
 def _headline(line: Line) -> str:
     text = bracket_text(line.problem, line.bracket).replace(" in ", " is in ", 1)
     text = f"{text[:1].upper()}{text[1:]} for {line.problem.name} at {_varied(line.problem)}."
-    imported = line.bracket.imported
-    certain = certainty(line.problem, line.bracket.confidence, imported)
-    return f"{text} This is {certain}{tables_text(imported)}."
-
-
-def tables_of(entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Return the lookup tables from which brackets were imported, each once."""
-    return tuple(dict.fromkeys(table for entry in entries for table in entry.bracket.imported))
-
-
-def _marked(imported: Sequence[str]) -> str:
-    """Return the clause in parentheses about imports of one or several brackets, or ""."""
-    return f" ({origin_text(list(dict.fromkeys(imported)))})" if imported else ""
+    certain = certainty(line.problem, line.bracket.confidence, line.bracket.tables)
+    return f"{text} This is {certain}{tables_text(line.bracket.tables)}."
 
 
 def _varied(problem: Problem, also: Collection[str] = NEIGHBOUR_FIELDS) -> str:
@@ -170,6 +160,7 @@ def _table(known: Mapping[type[Problem], Sequence[Line]], typical: Mapping[type[
     rows = []
     for kind, lines in known.items():
         upper = [line.bracket.upper for line in lines]
+        tables = tables_of(*(line.bracket for line in lines))
         line = typical[kind]
         ends = (
             [rounded_up(upper[0])] if len(upper) == 1 else [rounded_down(min(upper)), rounded_up(max(upper))]
@@ -179,8 +170,8 @@ def _table(known: Mapping[type[Problem], Sequence[Line]], typical: Mapping[type[
                 kind.name,
                 str(len(lines)),
                 _varied(line.problem),
-                bracket_text(line.problem, line.bracket) + _marked(line.bracket.imported),
-                " to ".join(ends) + _marked([table for line in lines for table in line.bracket.imported]),
+                bracket_text(line.problem, line.bracket) + origin_text(line.bracket.tables, " (", ")"),
+                " to ".join(ends) + origin_text(tables, " (", ")"),
             ]
         )
     names = ["problem", "settings", "a typical setting", "bracket there", "upper ends at all settings"]
@@ -219,7 +210,7 @@ def summary_of_bags(kind: type[Problem], entries: Sequence[Entry]) -> Iterator[B
         lead=True,
     )
     more = [
-        f" By the {other}, this epsilon is {ends_text(each.bracket)}{imported_text(each.bracket)}."
+        f" By the {other}, this epsilon is {ends_text(each.bracket)}{origin_text(each.bracket.tables, ', ')}."
         for other, each in others
     ]
     yield Paragraph(text=f"The measure is the {name}.{''.join(more)} {_RESPONSE}")
@@ -302,9 +293,9 @@ def ends_text(bracket: Bracket) -> str:
 
 
 def _proved(schemes: Mapping[str, Entry], kind: type[Problem]) -> str:
-    """Return a further sentence if all ends are proved, or some of them imported."""
-    imported = tables_of(schemes.values())
+    """Return a further sentence if all ends are proved, or some of them from published tables."""
+    tables = tables_in(schemes.values())
     if any(each.bracket.confidence < 1.0 for each in schemes.values()):
-        return f" Some of it is {origin_text(imported)}." if imported else ""
+        return origin_text(tables, " Some of it is ", ".")
     assuming = any(kind.assumed_by(each.fields) for each in schemes.values())
-    return f" This is {certain(assuming=assuming, imported=imported)}{tables_text(imported)}."
+    return f" This is {certain(assuming=assuming, tables=tables)}{tables_text(tables)}."

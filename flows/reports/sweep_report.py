@@ -301,7 +301,7 @@ def _of_kind(
         yield Paragraph(text="The store has no answers to this problem yet.")
     if len({answer.method for answer in answers if answer.proved}) > 1:
         proved = [answer for answer in answers if answer.proved]
-        what = "answer" if any(answer.imported for answer in proved) else "proved answer"
+        what = "answer" if any(answer.bracket.tables for answer in proved) else "proved answer"
         yield of_answers(kind, proved, f"Each method alone: {counted(len(proved), what)}")
     if doubtful:
         what = f"Simulated, from data, or under an assumption: {counted(len(doubtful), 'answer')}"

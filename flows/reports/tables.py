@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from flows.answers.show import methods_text, sure, width_text
 from flows.answers.sweep_table import Line
@@ -10,13 +11,13 @@ from flows.printing import exactly, listed, rounded_down, rounded_up
 from flows.reports.document import Block, Heading, TextTable, counted
 from flows.reports.stored import StoredAnswer, conflicts, stored
 from privcore import Problem, find_problem
+from privcore.answer import tables_of
 from privcore.parameter import Value
 from storage import Store
-from storage.schema import NOT_RECOMPUTED, origin_text
+from storage.schema import IMPORTS, NOT_RECOMPUTED, origin_text
 from storage.views import remedy
 
 Columns = dict[str, list[str]]
-_IMPORTS = ("lower_import", "upper_import")
 
 
 def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> TextTable:
@@ -29,9 +30,9 @@ def of_brackets(kind: type[Problem], lines: Sequence[Line]) -> TextTable:
     columns["method"] = [methods_text(line.bracket) for line in bounds]
     some = "all" if len(bounds) == len(lines) else len(bounds)
     title = f"{counted(len(lines), 'problem')}, {some} with proved bounds"
-    if imported := sum(bool(line.bracket.imported) for line in bounds):
-        columns["imported"] = [" and ".join(line.bracket.imported) for line in bounds]
-        title = f"{counted(len(lines), 'problem')}, {some} with bounds, {imported} of them {NOT_RECOMPUTED}"
+    if theirs := sum(bool(line.bracket.tables) for line in bounds):
+        columns[IMPORTS] = [" and ".join(line.bracket.tables) for line in bounds]
+        title = f"{counted(len(lines), 'problem')}, {some} with bounds, {theirs} of them {NOT_RECOMPUTED}"
     return _table(title, same, columns)
 
 
@@ -52,8 +53,8 @@ def of_answers(kind: type[Problem], answers: Sequence[StoredAnswer], what: str) 
         columns["confidence"] = [_confidence(answer) for answer in answers]
     if any(row["value"] is not None for row in rows):
         columns["estimate"] = ["" if row["value"] is None else f"{row['value']:.6g}" for row in rows]
-    if any(answer.imported for answer in answers):
-        columns[NOT_RECOMPUTED] = [" and ".join(answer.imported) for answer in answers]
+    if any(tables := [answer.bracket.tables for answer in answers]):
+        columns[NOT_RECOMPUTED] = [" and ".join(each) for each in tables]
     if any(row["reason"] for row in rows):
         columns["how"] = [row["reason"] for row in rows]
     return _table(what, same, columns)
@@ -84,25 +85,30 @@ def of_conflicts(found: Sequence[Mapping[str, object]], asked: Mapping[str, Prob
         found: From `conflicts`.
         asked: The problems, by their ids.
     """
-    sources = {str(each[name] or "") for each in found for name in _IMPORTS}
     rows = [
         [
             str(each["problem"]),
             listed(asked[str(each["problem_id"])].as_fields()),
             exactly(each["lower"]),  # all digits, since both ends can agree in the first six
-            _by(each["lower_method"], each["lower_import"]),
+            _by(each["lower_method"]),
             exactly(each["upper"]),
-            _by(each["upper_method"], each["upper_import"]),
+            _by(each["upper_method"]),
         ]
         for each in found
     ]
-    title = f"{counted(len(rows), 'lower bound')} above another method's upper bound; {remedy(sources)}"
+    above = f"{counted(len(rows), 'lower bound')} above another method's upper bound"
+    title = f"{above}; {remedy(_tables(found))}"
     return TextTable(title=title, names=["problem", "fields", "at least", "by", "at most", "by"], rows=rows)
 
 
-def _by(method: object, table: object) -> str:
-    """Return the method of an end, with the lookup table from which it was imported, if any."""
-    return f"{method}, {origin_text([str(table)])}" if table else str(method)
+def _by(method: Any) -> str:
+    """Return the method of an end, with the lookup table of its row, if any."""
+    return f"{method}{origin_text(tables_of(method), ', ')}"
+
+
+def _tables(found: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the lookup tables of the rows that contradict one another."""
+    return tables_of(*(each[f"{end}_method"] for each in found for end in ("lower", "upper")))
 
 
 def _fields(rows: Sequence[Mapping[str, Value]]) -> tuple[Columns, dict[str, Value]]:
@@ -143,8 +149,8 @@ def contradictions_of(found: Sequence[Mapping[str, object]], asked: Mapping[str,
     if not found:
         return Contradictions(asked={})
     ids = {each["problem_id"] for each in found}
-    sources = {str(each[f"{end}_import"] or "") for each in found for end in ("lower", "upper")} - {""}
-    resolved = f"; {remedy(sources)}" if sources else ""
+    tables = _tables(found)
+    resolved = f"; {remedy(tables)}" if tables else ""
     return Contradictions(
         asked={key: problem for key, problem in asked.items() if key in ids},
         blocks=[Heading(text="Contradictions"), of_conflicts(found, asked)],

@@ -133,7 +133,7 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[list[Done
     with own_server(home) as server:
         early = [done for done in islice(outcomes, 1) if done]
         server.catch_up()
-        from prefect import settings  # here: the workers compute while it is imported, which takes a second
+        from prefect import settings  # here: the workers compute while it loads, which takes a second
         from prefect.events.worker import EventsWorker
 
         if not server.answers():

@@ -109,7 +109,7 @@ def _usual(took: NDArray[np.float64], estimated: NDArray[np.float64]) -> float:
 MAX_POINTS = 1_000_000
 ROW_BYTES = 150.0  # on disk, compressed; a part of few rows needs more for its columns' headers
 PART_BYTES = 20_000.0
-PROCESS_BYTES = 3e8  # a worker and its child with everything imported
+PROCESS_BYTES = 3e8  # a worker and its child with everything loaded
 
 
 class TooLargeError(PrivsweepError):

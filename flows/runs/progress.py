@@ -33,7 +33,7 @@ REDRAW_EVERY = 0.5
 
 def in_notebook() -> bool:
     """Return whether this process is the kernel of a notebook."""
-    module = sys.modules.get("IPython")  # a kernel has imported it
+    module = sys.modules.get("IPython")  # a kernel has loaded it
     return module is not None and getattr(module.get_ipython(), "kernel", None) is not None
 
 

@@ -28,11 +28,11 @@ from privcore import (
     intersect,
     methods_for,
 )
-from privcore.answer import Status
+from privcore.answer import Status, attributed, tables_of
 from privcore.errors import DomainError, PrivsweepError
 from storage.errors import StoreError
-from storage.schema import IMPORTED, object_in, provenance
-from storage.views import ROUNDING
+from storage.schema import import_text, object_in, provenance
+from storage.views import ROUNDING, source_of
 from tasks.guard import Limits, estimate
 
 if TYPE_CHECKING:
@@ -212,9 +212,8 @@ def _contradiction(row: Mapping[str, Any], problem: Problem, seconds: float) -> 
 
 
 def _stored(row: Mapping[str, Any]) -> str:
-    """Return the stored answer in words, with the origin of an imported row."""
-    origin = f" imported from {row['imported']}" if row["imported"] else ""
-    return f"{origin}: stored {_text(row)}"
+    """Return the stored answer in words, with the published table of the row."""
+    return f"{import_text(tables_of(row['method']), ' {}')}: stored {_text(row)}"
 
 
 def _shown(answer: Answer) -> str:
@@ -393,11 +392,12 @@ def _rows(store: "Store", ids: dict[str, list[str]]) -> Iterator[Entry]:
                 f"""
                 select '{kind.name}' as problem, point_id, method::varchar as method, method_version,
                     knobs::varchar as knobs, {fields}, lower, upper, value, confidence,
-                    versions::varchar as versions, {IMPORTED} as imported
+                    versions::varchar as versions
                 from "{kind.name.replace("-", "_")}" where point_id in ({chosen}) order by point_id
                 """
             )
-            yield from ((row, names) for row in rows.to_pylist())
+            for row in rows.to_pylist():
+                yield row | {"method": attributed(row["method"], source_of(row["versions"]))}, names
 
 
 def _problem(row: dict[str, Any], names: list[str]) -> Problem | None:

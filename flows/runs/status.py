@@ -1,6 +1,6 @@
 """Coverage of a sweep by a store: shown while it runs, from any shell, and recorded at its end.
 
-The store is imported when it is read, so that `privsweep status --help` does not load DuckDB.
+The store is loaded when it is read, so that `privsweep status --help` does not load DuckDB.
 """
 
 from collections import Counter

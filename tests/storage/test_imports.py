@@ -40,9 +40,9 @@ def test_an_imported_row_is_marked_with_its_table_and_a_bracket_says_so(
     assert imported is not None
     assert own is not None
     assert between is not None
-    assert imported.imported == (table.version,)
-    assert own.imported == ()
-    assert between.imported == (table.version,), "its upper end is that of an imported row"
+    assert imported.tables == (table.version,)
+    assert own.tables == ()
+    assert between.tables == (table.version,), "its upper end is that of an imported row"
 
 
 def test_a_forged_mark_of_any_length_is_shown_short_and_can_be_taken_back(root: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_forged_mark_of_any_length_is_shown_short_and_can_be_taken_back(root: 
     with open_store(root) as store:
         found = store.lookup(epsilon())
         assert found is not None
-        assert found.imported == ("x" * 100,)
+        assert found.tables == ("x" * 100,)
         assert store.sql("select source from imported")["source"].to_pylist() == ["x" * 100]
     assert remove(located(root), "x" * 100) == 1
 
@@ -120,12 +120,12 @@ def test_views_lookups_and_removals_agree_on_the_source_of_a_row(root: Path, tex
     with open_store(root) as store:
         found = store.lookup(epsilon())
         assert found is not None
-        assert found.imported == tuple(sources)
+        assert found.tables == tuple(sources)
         assert store.sql("select source from imported")["source"].to_pylist() == sources
     assert plainly(root, "select source from imported") == [[[each] for each in sources]]
     assert source_of(text) == source
     for other in {"x", "y", text} - {source}:
-        with pytest.raises(StoreError, match="has no rows imported from the lookup table"):
+        with pytest.raises(StoreError, match="has no rows imported from the table"):
             remove(located(root), other)
     if source:
         assert remove(located(root), source) == 1
@@ -176,7 +176,7 @@ def test_a_point_that_the_store_computed_is_not_replaced_by_an_imported_one_with
         assert store.sql("from results").num_rows == 2
         found = store.lookup(epsilon())
     assert found is not None
-    assert (found.upper, found.imported) == (2.0, ())
+    assert (found.upper, found.tables) == (2.0, ())
 
 
 def test_an_own_answer_that_is_finished_after_an_import_counts_and_stays_when_the_import_is_taken_back(
@@ -202,7 +202,7 @@ def own_parts(root: Path) -> list[str]:
     with open_store(root) as store:
         found = store.lookup(epsilon())
         assert found is not None
-        assert found.imported == ()
+        assert found.tables == ()
         query = "select distinct part from results where point_id not in (select point_id from imported)"
         parts_of: list[str] = store.sql(query)["part"].to_pylist()
         return parts_of
@@ -240,7 +240,9 @@ def test_a_contradiction_names_the_imported_row_and_how_to_take_it_back(root: Pa
     import_lookup_table(theirs, located(root))
     with open_store(root) as store, pytest.raises(StoreError) as error:
         store.lookup(epsilon(sigma=1.5))
-    assert row(epsilon(sigma=2.0)).point.id in str(error.value)
+    assert f"unamplified.exact (imported from the table {theirs.version}) has at least 5.0 for" in str(
+        error.value
+    )
     assert f"`privsweep table remove {theirs.version}`" in str(error.value)
 
 
@@ -257,9 +259,8 @@ def test_a_contradiction_by_convexity_names_the_imported_row_between_whose_neigh
     with open_store(root) as store, pytest.raises(StoreError) as error:
         store.lookup(epsilon(delta=5e-4))
     assert "for a point between {'sigma': 1.0, 'delta': 0.001, " in str(error.value)
-    assert f"the upper end is row {false.point.id}, imported from the table {theirs.version}" in str(
-        error.value
-    )
+    assert f"unamplified.exact (imported from the table {theirs.version}) has at least" in str(error.value)
+    assert " and {'sigma': 1.0, 'delta': 0.0011, " in str(error.value)
     assert str(error.value).count(f"`privsweep table remove {theirs.version}`") == 1
 
 
@@ -295,7 +296,7 @@ def test_an_import_that_is_taken_back_leaves_the_store_as_it_was(
     with open_store(root) as store:
         assert store.verify() == []
         assert store.sql("from imported").num_rows == 0
-    with pytest.raises(StoreError, match="has no rows imported from the lookup table"):
+    with pytest.raises(StoreError, match="has no rows imported from the table"):
         remove(located(root), table.version)
 
 

@@ -35,9 +35,11 @@ function difference(question, from) {
   return names.map((name) => `${name}=${exactly(from[name])}`).join(" ") || VERY;
 }
 
-/** The sentence about imported rows of an answer, or "". */
-export const importedIn = ({ imported }) =>
-  imported?.length ? `imported from the table ${imported.join(" and ")}, and not recomputed here` : "";
+/** The clause about the lookup tables of the rows behind answers, or "". */
+export function sourceOf(...found) {
+  const tables = [...new Set(found.flatMap((each) => each?.tables ?? []))];
+  return tables.length ? `imported from the table ${tables.join(" and ")}, and not recomputed here` : "";
+}
 
 /** The assumption behind a question that takes a column of a file as a distribution, or "". */
 export const assumedIn = ({ table: { problem }, question }) =>
@@ -55,7 +57,7 @@ export function conditionsOf(state) {
 
 function certainty(state) {
   const proved = assumedIn(state) ? "proved for the values of the file alone" : "proved, with certainty";
-  return importedIn(state.found) || proved;
+  return sourceOf(state.found) || proved;
 }
 
 /**
@@ -86,7 +88,7 @@ export function show(state, go) {
 
 const conditions = (state) => conditionsOf(state).map((line) => html("p", { class: "stated" }, line));
 
-const by = (each) => [each.method, importedIn(each)].filter(Boolean).join(", ");
+const by = (each) => [each.method, sourceOf(each)].filter(Boolean).join(", ");
 
 /** Answers with a confidence below 1, if nothing is proved. */
 function confident(problem, each) {
@@ -183,7 +185,7 @@ function origin({ catalogue, table, question, found }) {
     terms([
       ["adjacency", question.adjacency],
       ...entries,
-      ...(found.imported.length ? [["imported", `from the table ${found.imported.join(" and ")}, computed by its author`]] : []),
+      ...(found.tables.length ? [["imported", `from the table ${found.tables.join(" and ")}, computed by its author`]] : []),
       ["table", `${catalogue.version}, ${catalogue.date}`],
     ]),
     html("details", {}, html("summary", {}, "All digits, and why it holds"), terms(digits)),

@@ -1,6 +1,6 @@
 // The chart: the bracket as a band over one field, all others as in the question, which is marked.
 
-import { assumedIn } from "./answer.js";
+import { assumedIn, sourceOf } from "./answer.js";
 import { fill, html, svg } from "./dom.js";
 import { fits, reach, stored, unstored } from "./hull.js";
 import { agreed } from "./lookup.js";
@@ -28,7 +28,7 @@ export function bands(table, question, field) {
   const found = (x) => {
     const there = { ...question, [field.name]: x };
     const end = fits(table.problem, there) ? agreed(table, there) : null;
-    return end && { from: x, to: x, lower: end.lower, upper: end.upper, exact: end.exact, imported: end.imported };
+    return end && { from: x, to: x, lower: end.lower, upper: end.upper, exact: end.exact, tables: end.tables };
   };
   const finite = stored(table)[field.name].filter(Number.isFinite);
   const every = Math.ceil(finite.length / MOST);
@@ -123,10 +123,10 @@ export function drawChart(table, question, found, field, computed = []) {
     fill("chart", picture, html("figcaption", {}, `${mine ? "Circle: your question. " : ""}At ${fixed}.`));
     return;
   }
-  const imported = shown.some((each) => each.imported?.length);
-  const proved = imported || assumedIn({ table, question }) ? "implied" : "proved";
+  const source = sourceOf(...shown);
+  const proved = source || assumedIn({ table, question }) ? "implied" : "proved";
   const light = field.trend === 0 ? `Light bars: ${proved} by other fields.` : `Bands: ${proved} by monotonicity.`;
-  const origin = imported ? " Some were imported from a lookup table, and not recomputed here." : "";
+  const origin = source ? ` Some were ${source}.` : "";
   const legend = `Bars: stored. ${light}${origin} ${mine ? "Circle: your question." : "Your question has no place here."}${open} At ${fixed}.`;
   fill("chart", picture, html("figcaption", {}, legend));
 }

@@ -1,6 +1,6 @@
 // The compared schemes at one sigma, delta and number of steps, as in the macro `compare` of a store.
 
-import { bracket, importedIn } from "./answer.js";
+import { bracket, sourceOf } from "./answer.js";
 import { contradicts, narrow, reported, tolerance } from "./computed.js";
 import { at, fill, grid, html } from "./dom.js";
 import { compute, stop } from "./engine/client.js";
@@ -61,7 +61,7 @@ const shown = (found) => [bracket("ε", found), " ", html("span", { class: "help
 
 /** Where a bracket is from: methods of the stored one, or the browser with the stored bracket for comparison. */
 function origin({ found, computed, reason, wrong }) {
-  const words = found ? [found.lower_method, found.upper_method, importedIn(found)] : [];
+  const words = found ? [found.lower_method, found.upper_method, sourceOf(found)] : [];
   const methods = [...new Set(words.filter(Boolean))].join(", ");
   if (!computed) return methods;
   const stored = found ? `; stored: ${bracket("ε", found)} by ${methods}` : "";

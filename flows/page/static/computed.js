@@ -1,7 +1,7 @@
 // Computed in the browser, with a button to stop: the answer, answers along the axis of the chart, and the noise
 // multiplier for an epsilon.
 
-import { bracket, importedIn } from "./answer.js";
+import { bracket, sourceOf } from "./answer.js";
 import { at, fill, html } from "./dom.js";
 import { compute, stop } from "./engine/client.js";
 import { covers, PROBLEMS } from "./engine/questions.js";
@@ -22,7 +22,7 @@ export const narrow = (found, name) => found !== null && found.lower > 0 && foun
 export const contradicts = (found, tight) => found !== null && (tight.lower > found.upper || found.lower > tight.upper);
 
 /** What follows from a contradiction between a stored bracket and a computed one. */
-export const reported = (found) => (importedIn(found) ? `The stored one was ${importedIn(found)}.` : "Please report it.");
+export const reported = (found) => (sourceOf(found) ? `The stored one was ${sourceOf(found)}.` : "Please report it.");
 
 /** Ends the computation of an earlier question, and removes its bracket. */
 export function forget() {

@@ -1,7 +1,7 @@
 // A question and its answer as text to copy: Python, command line, LaTeX, citation, and the privacy statement of
 // `privsweep epsilon --statement`, whose sentences the catalogue holds.
 
-import { conditionsOf, importedIn } from "./answer.js";
+import { conditionsOf, sourceOf } from "./answer.js";
 import { exactly, roundedDown, roundedUp } from "./numbers.js";
 
 const python = (value) =>
@@ -86,7 +86,7 @@ function asLatex(state) {
     : inMath(problem, tight ?? found);
   const source = tight
     ? catalogue.release
-    : [`table ${catalogue.version}`, importedIn(found ?? stated[0] ?? {}), ...conditionsOf(state).map(escaped)]
+    : [`table ${catalogue.version}`, sourceOf(found ?? stated[0]), ...conditionsOf(state).map(escaped)]
         .filter(Boolean).join(", ");
   return `${bracket} for \\texttt{${problem.name}} at ${where.join(", ")} (privsweep ${source}).`;
 }
@@ -107,7 +107,7 @@ function asCitation(state) {
   if (tight) return cited("computed", `privsweep ${release}`, "Bracket computed by the engine of its page");
   const methods = [...new Set((found ? [found.lower_method, found.upper_method] : [stated[0]?.method]).filter(Boolean))];
   const by = methods.map((name) => `${name}: ${catalogue.methods[name]?.reference ?? ""}`);
-  const from = importedIn(found ?? stated[0] ?? {});
+  const from = sourceOf(found ?? stated[0]);
   const parts = [`Brackets computed until ${date}`, ...by.map(escaped), from, ...conditionsOf(state).map(escaped)].filter(Boolean);
   const note = parts.join("; ");
   return cited(version, `Table ${version} of privsweep ${release}`, note, `  year = {${date.slice(0, 4)}},`);
@@ -142,10 +142,10 @@ function proofs(catalogue, { lower_method: below, upper_method: above }) {
 
 const ENGINE = "both ends: the engine of the page, a second program for the algorithm of docs/certified.md";
 
-/** The program, and the lookup tables of imported rows. */
-function origin({ release, statement: { imported: sentence } }, { imported }) {
-  if (!imported?.length) return `privsweep ${release}, rounding errors included.`;
-  return `${sentence.replace("{}", imported.join(" and "))} Looked up by privsweep ${release}.`;
+/** The program, and the lookup tables of the rows. */
+function origin({ release, statement: { author } }, { tables }) {
+  if (!tables?.length) return `privsweep ${release}, rounding errors included.`;
+  return `${author.replace("{}", tables.join(" and "))} Looked up by privsweep ${release}.`;
 }
 
 /** The statement about the answer of a state, or null without a proved upper end; a computed bracket comes first. */

@@ -49,8 +49,8 @@ export function prepare(problem, content) {
   return table;
 }
 
-/** The lookup tables of the imported ones among some rows, each the row of an end. */
-function importedFrom({ brackets }, ends) {
+/** The lookup tables of some rows, each the row of an end. */
+function tablesOf({ brackets }, ends) {
   const tables = ends.map(([end, row]) => brackets[`${end}_imported`]?.[row]);
   return [...new Set(tables.filter(Boolean))].sort();
 }
@@ -204,11 +204,11 @@ export function lookup(table, question) {
     upper_also_method: method("upper", highAlso),
     lower_row: low,
     upper_row: high,
-    imported: importedFrom(table, [["lower", low], ["upper", high], ["upper", lowAlso], ["upper", highAlso]]),
+    tables: tablesOf(table, [["lower", low], ["upper", high], ["upper", lowAlso], ["upper", highAlso]]),
   };
   if (found.lower > found.upper) {
     const from = (...ends) => {
-      const tables = importedFrom(table, ends);
+      const tables = tablesOf(table, ends);
       return tables.length ? ` (imported from the table ${tables.join(" and ")})` : "";
     };
     const [ofLower, ofUpper] = [from(["lower", low], ["upper", lowAlso]), from(["upper", high], ["upper", highAlso])];
@@ -242,7 +242,7 @@ export function stated(table, question) {
       confidence: columns.confidence[row],
       method: methods[columns.lower_method[row]],
       point: columns.lower_point[row],
-      imported: [columns.lower_imported?.[row]].filter(Boolean),
+      tables: [columns.lower_imported?.[row]].filter(Boolean),
     });
   });
   return found;

@@ -139,7 +139,7 @@ def test_without_a_check_a_false_bracket_is_found_later_and_taken_back(
     assert run(["table", "import", "table.parquet", "--check", "0"]) == 0
     capsys.readouterr()
     assert run(["verify", "--recompute", "all"]) == 1
-    assert f"imported from {version}" in capsys.readouterr().out
+    assert f"imported from the table {version}" in capsys.readouterr().out
     assert run(["table", "remove", version, "--json"]) == 0
     assert told(capsys)["removed"] == 1
     assert run(["lookup", *WORDS]) == 3

@@ -47,7 +47,7 @@ def test_a_chart_with_imported_rows_calls_nothing_proved(
     visit(browser, f"{origin}/imported/{DELTA}&sigma=1")
     wait(browser, "#chart figcaption")
     caption = text(browser, "chart")
-    assert "Some were imported from a lookup table, and not recomputed here." in caption
+    assert f"Some were imported from the table {version}, and not recomputed here." in caption
     assert "proved" not in caption
 
 

@@ -15,6 +15,7 @@ from flows.reports.files import html, write
 from flows.reports.plot import MOST_WORDS, Ends, Form, Mark, Plot, axes, captions
 from flows.reports.tables import of_conflicts
 from privcore import Bracket, DomainError, find_problem
+from privcore.answer import attributed
 
 pytestmark = pytest.mark.sampled(3)
 
@@ -81,9 +82,9 @@ def test_a_contradiction_is_no_bracket() -> None:
 
 def test_imported_numbers_of_every_kind_name_their_table_and_only_intervals_have_a_bar() -> None:
     imported = [
-        Bracket(lower=1.0, upper=2.0, imported=("2020-a",)),
-        Bracket(lower=1.0, confidence=0.95, imported=("2020-b",)),
-        Bracket(imported=("2020-c",)),
+        Bracket(lower=1.0, upper=2.0, upper_by=attributed("method", "2020-a")),
+        Bracket(lower=1.0, confidence=0.95, lower_by=attributed("method", "2020-b")),
+        Bracket(lower_by=attributed("method", "2020-c")),
     ]
     own = Bracket(lower=1.0, confidence=0.95)
     marks = [Mark(x=x, series="a", bracket=each, value=1.5) for x, each in enumerate([*imported, own])]

@@ -80,7 +80,7 @@ def test_a_figure_counts_the_imported_points_by_their_table(tmp_path: Path) -> N
     table = imported(tmp_path / "store", row(point.problem, Answer.at_least(0.5), method=point.method))
     with open_store(tmp_path / "store") as store:
         shown = Stored.of(("allocation-figure1",), lambda _: True, store)
-    assert shown.imported == {table.version: 1}
+    assert shown.tables == {table.version: 1}
 
 
 def test_a_picture_of_imported_points_counts_them_and_names_their_table(

@@ -19,6 +19,7 @@ from flows.reports.document import Document, Heading
 from flows.reports.files import html
 from flows.reports.plot import Axes, Form, Mark, Plot, axes, drawable, is_geometric
 from privcore import Answer, Bracket, Status, find, find_problem
+from privcore.answer import attributed
 from tests.storage.made_up import epsilon, put, row
 
 pytestmark = pytest.mark.sampled(4)
@@ -409,6 +410,9 @@ def test_values_are_geometric_where_they_rise_like_powers() -> None:
     assert not is_geometric(["a", "b"])
 
 
+THEIRS = attributed("method", "t")
+
+
 @pytest.mark.parametrize(
     ("mark", "form"),
     [
@@ -422,11 +426,11 @@ def test_values_are_geometric_where_they_rise_like_powers() -> None:
         ({"lower": 0.5, "upper": float("inf"), "confidence": 0.9}, Form.DOUBTFUL_LEAST),
         ({"lower": 0.0, "upper": 1.0, "confidence": 0.9}, Form.DOUBTFUL_MOST),
         ({"lower": 0.0, "upper": float("inf"), "value": 3.0}, Form.ESTIMATE),
-        ({"lower": 0.5, "upper": 1.0, "imported": ("t",)}, Form.IMPORTED),
-        ({"lower": 0.5, "upper": float("inf"), "confidence": 0.9, "imported": ("t",)}, Form.IMPORTED),
-        ({"lower": 0.0, "upper": float("inf"), "value": 3.0, "imported": ("t",)}, Form.IMPORTED),
-        ({"lower": 0.0, "upper": float("inf"), "imported": ("t",)}, None),
-        ({"lower": 1.0, "upper": 0.5, "imported": ("t",)}, Form.CONFLICT),
+        ({"lower": 0.5, "upper": 1.0, "lower_by": THEIRS}, Form.IMPORTED),
+        ({"lower": 0.5, "upper": float("inf"), "confidence": 0.9, "lower_by": THEIRS}, Form.IMPORTED),
+        ({"lower": 0.0, "upper": float("inf"), "value": 3.0, "lower_by": THEIRS}, Form.IMPORTED),
+        ({"lower": 0.0, "upper": float("inf"), "lower_by": THEIRS}, None),
+        ({"lower": 1.0, "upper": 0.5, "lower_by": THEIRS}, Form.CONFLICT),
         ({"lower": 0.0, "upper": float("inf")}, None),
     ],
 )
