@@ -219,17 +219,31 @@ class Problem(Checked):
     """Area of the question: the name of its folder in `privcore`."""
     asks: ClassVar[str]
     """Quantity asked for, which is the name of a column in reports, such as epsilon or delta."""
+    given: ClassVar[str] = ""
+    """Name of the field at which a quantity of a privacy curve is asked, such as delta, or empty."""
     largest: ClassVar[float] = float("inf")
     """Largest possible truth."""
     whole: ClassVar[bool] = False
     """Whether the truth is the least whole number from which a condition holds."""
     monotone: ClassVar[Mapping[str, Monotone]] = proved()
+    """Monotonicities of the truth in fields; a class has those of its bases, too."""
     products: ClassVar[tuple[LookupAxis, ...]] = ()
     """Products of fields, without a common factor, through which alone the truth depends on these fields."""
     irrelevant: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Fields on which the truth does not depend, with the proof."""
     exp_convex: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """At most one field in which the exponential of the truth is convex and does not grow, with the proof."""
+
+    def __init_subclass__(cls) -> None:
+        """Collect the monotonicities from the bases."""
+        super().__init_subclass__()
+        stated = [vars(base).get("monotone", {}) for base in reversed(cls.__mro__)]
+        cls.monotone = proved(**{name: each for one in stated for name, each in one.items()})
+
+    @property
+    def at(self) -> float:
+        """The number at which a quantity of a privacy curve is asked; 0 if there is none."""
+        return float(getattr(self, self.given)) if self.given else 0.0
 
     def relation(self) -> str:
         """Return the neighbouring relation of a problem that has no field for it; empty if none matters."""

@@ -9,13 +9,13 @@ from privcore.accountant.steps import WIDENING, PrivateStep
 from privcore.errors import DomainError
 from privcore.likelihood_ratio.questions import MuQuestion, PowerQuestion, Question, requested
 from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, enclosed, product
-from privcore.method import Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from privcore.params import EPSILON
 from privcore.registry import find_problem
 from privcore.training import written
-from privcore.training.certified import RunsCertified, RunsCurves
+from privcore.training.certified import Certified
 from privcore.training.params import FALSE_POSITIVE_RATE, SMALLEST_FALSE_POSITIVE_RATE
+from privcore.training.problems import InPhases
 
 BOTH = "add-remove"
 """Both directions: a neighbouring relation is symmetric."""
@@ -232,10 +232,8 @@ class Composition:
 def _of_run(kind: str, run: tuple[str, str], tolerance: float, **at: float) -> tuple[float, float]:
     """Return the bracket of a problem about a training run, as all doors compute it."""
     asked = find_problem(kind).from_fields({"phases": run[0], "adjacency": run[1], **at})
-    method: Method = RunsCertified(tolerance=tolerance)
-    if not isinstance(asked, method.problems):
-        method = RunsCurves(tolerance=tolerance)
-    answer = method.answer(asked, seed=0)
+    assert isinstance(asked, InPhases)
+    answer = Certified(tolerance=tolerance).answer(asked, seed=0)
     return answer.lower, answer.upper
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from privcore import params
 from privcore.allocation.certified import AllocationCertified
-from privcore.allocation.comparisons import PoissonEpsilon
+from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.allocation.params import TARGET_EPSILON
 from privcore.allocation.poisson import PoissonCertified
 from privcore.allocation.problems import AllocationEpsilon
@@ -194,10 +194,15 @@ def search_cost(scheme: str, epsilon: float, delta: float, steps: int, precision
 
 def _method_cost(scheme: str, sigma: float, delta: float, steps: int, tolerance: float) -> Cost:
     if scheme == "allocation":
-        problem = AllocationEpsilon(sigma=sigma, steps=steps, delta=delta)
+        problem = AllocationEpsilon.from_fields({"sigma": sigma, "steps": steps, "delta": delta})
         return AllocationCertified(tolerance=min(tolerance, 1.0)).cost(problem)
-    rate = PoissonEpsilon(sigma=sigma, steps=steps, delta=delta, sampling_probability=1.0 / steps)
-    return PoissonCertified(tolerance=min(tolerance, 1.0)).cost(rate)
+    poisson = _sampled(sigma, delta, steps, 1.0 / steps)
+    return PoissonCertified(tolerance=min(tolerance, 1.0)).cost(poisson)
+
+
+def _sampled(sigma: float, delta: float, steps: int, rate: float) -> Poisson:
+    fields = {"sigma": sigma, "steps": steps, "delta": delta, "sampling_probability": rate}
+    return PoissonEpsilon.from_fields(fields)
 
 
 def _finest(precision: float, steps: int) -> float:
@@ -208,7 +213,7 @@ def _allocation(epsilon: float, delta: float, steps: int) -> Look:
     """Return a function that brackets the epsilon of allocation at a given sigma."""
 
     def look(sigma: float, tolerance: float) -> tuple[float, float]:
-        problem = AllocationEpsilon(sigma=sigma, steps=steps, delta=delta)
+        problem = AllocationEpsilon.from_fields({"sigma": sigma, "steps": steps, "delta": delta})
         answer = AllocationCertified(tolerance=tolerance).answer(problem, seed=0)
         return answer.lower, answer.upper
 
@@ -226,8 +231,7 @@ def _poisson(epsilon: float, delta: float, steps: int) -> Look:
     smaller = nearest if Fraction(nearest) * steps <= 1 else math.nextafter(nearest, 0.0)
 
     def answer(sigma: float, tolerance: float, rate: float) -> Answer:
-        problem = PoissonEpsilon(sigma=sigma, steps=steps, delta=delta, sampling_probability=rate)
-        return PoissonCertified(tolerance=tolerance).answer(problem, seed=0)
+        return PoissonCertified(tolerance=tolerance).answer(_sampled(sigma, delta, steps, rate), seed=0)
 
     def look(sigma: float, tolerance: float) -> tuple[float, float]:
         found = answer(sigma, tolerance, larger)

@@ -3,22 +3,22 @@
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, get_args
+from typing import Annotated
 
 import scipy
 
 from privcore import params
-from privcore.allocation.comparisons import CappedResponse, UnamplifiedDelta, UnamplifiedEpsilon
+from privcore.allocation.comparisons import UNAMPLIFIED, Unamplified
 from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
+    ALLOCATION,
+    LAPLACE_ALLOCATION,
+    RESPONSE_ALLOCATION,
+    SAMPLED_ALLOCATION,
     Allocation,
-    AllocationEpsilon,
-    LaplaceAllocationDelta,
-    LaplaceAllocationEpsilon,
-    ResponseAllocationDelta,
-    ResponseAllocationEpsilon,
-    SampledAllocationDelta,
-    SampledAllocationEpsilon,
+    LaplaceAllocation,
+    ResponseAllocation,
+    SampledAllocation,
 )
 from privcore.allocation.reduction import (
     HOPELESS,
@@ -41,6 +41,7 @@ from privcore.likelihood_ratio.questions import (
     enclose,
     enough,
     powering,
+    question_of,
     requested,
 )
 from privcore.likelihood_ratio.ratios import BEYOND, OneOfSteps, attained, repeated
@@ -48,10 +49,8 @@ from privcore.likelihood_ratio.ratios import Gaussian as GaussianRatio
 from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step, private_closed_form
 from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.numerics.gaussian import gaussian_bounds
 from privcore.papers import BALLE_WANG, DONG, FELDMAN_SHENFELD
-
-Unamplified = UnamplifiedEpsilon | UnamplifiedDelta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +58,7 @@ class UnamplifiedExact(Method[Unamplified]):
     """All k E steps equal one Gaussian step with noise multiplier sigma / sqrt(k E)."""
 
     name = "unamplified.exact"
-    problems = get_args(Unamplified)
+    problems = UNAMPLIFIED
     direction = Direction.ENCLOSURE
     reference = f"{BALLE_WANG}, Theorem 8"
 
@@ -70,17 +69,11 @@ class UnamplifiedExact(Method[Unamplified]):
         sigma = problem.sigma / math.sqrt(problem.participations * problem.epochs)
         if problem.adjacency == "replace-one":  # opposite gradients have twice the distance
             sigma *= 0.5
-        if isinstance(problem, UnamplifiedEpsilon):
-            lower, upper = gaussian_epsilon_bounds(sigma, problem.delta)
-        else:
-            lower, upper = gaussian_delta_bounds(sigma, problem.epsilon)
-        return Answer.enclosure(lower, upper, detail="closed form")
+        return Answer.enclosure(*gaussian_bounds(problem.asks, sigma, problem.at), detail="closed form")
 
 
-Gaussian = Allocation | SampledAllocationEpsilon | SampledAllocationDelta
-Laplace = LaplaceAllocationEpsilon | LaplaceAllocationDelta
-Response = ResponseAllocationEpsilon | ResponseAllocationDelta
-Answered = Gaussian | Laplace | Response
+Answered = Allocation | SampledAllocation | LaplaceAllocation | ResponseAllocation
+ANSWERED = (*ALLOCATION, *SAMPLED_ALLOCATION, *LAPLACE_ALLOCATION, *RESPONSE_ALLOCATION)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +90,7 @@ class AllocationCertified(Method[Answered]):
     """
 
     name = "allocation.certified"
-    problems = get_args(Answered)
+    problems = ANSWERED
     direction = Direction.ENCLOSURE
     reference = (
         f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair), Lemma 3.2 (reduction to k = 1), Lemma D.1 "
@@ -188,18 +181,16 @@ class AllocationCertified(Method[Answered]):
 
 def step_of(problem: Answered) -> Step:
     """Return the mechanism of a step."""
-    if isinstance(problem, Laplace):
+    if isinstance(problem, LaplaceAllocation):
         return LaplaceStep(problem.scale)
-    if isinstance(problem, Response):
+    if isinstance(problem, ResponseAllocation):
         return ResponseStep(problem.local_epsilon, problem.local_delta)
     return GaussianStep(problem.sigma)
 
 
 def rate_of(problem: Answered) -> float:
     """Return the probability that an epoch includes the example."""
-    if isinstance(problem, SampledAllocationEpsilon | SampledAllocationDelta):
-        return problem.sampling_probability
-    return 1.0
+    return problem.sampling_probability if isinstance(problem, SampledAllocation) else 1.0
 
 
 def _overlap(problem: Answered) -> float:
@@ -223,38 +214,32 @@ def _ease(problem: Answered) -> float:
     logarithm. Measured on 17 points of k = 1 at a tolerance of 1 %: brackets are 0.2 % to 0.8 % wide without
     this factor, and 0.7 % to 0.9 % with it.
     """
-    if not isinstance(problem, AllocationEpsilon):
+    if not isinstance(problem, Allocation) or problem.asks == "delta":
         return 1.0
     s = 1.0 / problem.sigma
     block = problem.steps / problem.participations
-    largest = 0.5 * s * s - s * float(scipy.special.ndtri(problem.delta)) - math.log(block)
+    largest = 0.5 * s * s - s * float(scipy.special.ndtri(problem.at)) - math.log(block)
     easier = 1.0 + 0.5 * max(0.0, math.log1p(math.exp(min(largest, 50.0))))
     return math.sqrt(1.1 * 1.4 ** math.floor(math.log(easier, 1.4)))  # in steps, to share distributions
-
-
-def question_of(problem: Answered | CappedResponse) -> Question:
-    """Return the quantity to compute."""
-    at = getattr(problem, "delta" if problem.asks == "epsilon" else "epsilon")
-    return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
 
 
 def closed_form(problem: Answered) -> tuple[float, float]:
     """Return the bracket between revealing nothing and revealing the chosen steps, by closed forms."""
     question, uses = question_of(problem), problem.participations * problem.epochs
-    if isinstance(problem, Gaussian):
+    if isinstance(problem, Allocation | SampledAllocation):
         return _gaussian_closed_form(problem, question)
-    if isinstance(problem, Laplace):
+    if isinstance(problem, LaplaceAllocation):
         return private_closed_form(question, uses, 1.0 / problem.scale, 0.0)
     return private_closed_form(question, uses, problem.local_epsilon, problem.local_delta)
 
 
 def leaks(problem: Answered) -> str | None:
     """Return the reason why methods of finite losses do not apply, if a step may leak the example."""
-    finite = not isinstance(problem, Response) or problem.local_delta == 0.0
+    finite = not isinstance(problem, ResponseAllocation) or problem.local_delta == 0.0
     return None if finite else "Expected local_delta=0, so that all losses are finite."
 
 
-def _gaussian_closed_form(problem: Gaussian, question: Question) -> tuple[float, float]:
+def _gaussian_closed_form(problem: Allocation | SampledAllocation, question: Question) -> tuple[float, float]:
     """Return the bracket between the test on the sum of all outputs and no amplification.
 
     The sum of the outputs of an epoch is N(k, t sigma^2) against N(0, t sigma^2). Revealing the chosen steps
@@ -263,8 +248,8 @@ def _gaussian_closed_form(problem: Gaussian, question: Question) -> tuple[float,
     k, epochs = problem.participations, problem.epochs
     blind = problem.sigma * math.sqrt(problem.steps / epochs) / k
     public = problem.sigma / math.sqrt(k * epochs)
-    bounds = gaussian_epsilon_bounds if question.asks == "epsilon" else gaussian_delta_bounds
-    lower, upper = bounds(blind, question.at)[0], bounds(public, question.at)[1]
+    lower = gaussian_bounds(question.asks, blind, question.at)[0]
+    upper = gaussian_bounds(question.asks, public, question.at)[1]
     if rate_of(problem) < 1.0:
         lower = 0.0 if question.asks == "epsilon" else math.nextafter(-math.expm1(min(0.0, question.at)), 0.0)
     return lower, upper

@@ -3,14 +3,14 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated, get_args
+from typing import Annotated
 
 from privcore import params
 from privcore.allocation import params as allocation_params
-from privcore.allocation.comparisons import Poisson, PoissonDelta, PoissonEpsilon
+from privcore.allocation.comparisons import POISSON, Poisson
 from privcore.allocation.decomposition import AllocationDecomposition, AllocationRecursive
 from privcore.allocation.poisson import PoissonCertified
-from privcore.allocation.problems import Allocation, AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import ALLOCATION, Allocation
 from privcore.allocation.renyi import AllocationDirect
 from privcore.allocation.truncated import SHARES, block, bounded, cost_of, unamplified
 from privcore.answer import Answer
@@ -48,7 +48,7 @@ class AllocationAnalytic(Method[Allocation]):
     """
 
     name = "allocation.analytic"
-    problems = get_args(Allocation)
+    problems = ALLOCATION
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, Theorem 4.1; reduction to k = 1: Lemma 3.2; sinh: proved here"
     shares = ("sigma", "steps")
@@ -144,9 +144,9 @@ def _uncovered(problem: Allocation) -> str | None:
     block = problem.steps // problem.participations
     if block == 2 and problem.steps > 2.8 * problem.participations:
         return "Expected a rate of at most 2 k / t by Theorem 4.1, which blocks of 2 steps do not have."
-    if isinstance(problem, AllocationDelta) and problem.epsilon > math.log(block) * (1.0 - TRUNCATED_RATE):
+    if problem.asks == "delta" and problem.at > math.log(block) * (1.0 - TRUNCATED_RATE):
         return "Expected epsilon up to ln floor(t / k), as far as Theorem 4.1 is proved."
-    if _added(problem) >= (problem.delta if isinstance(problem, AllocationEpsilon) else 1.0):
+    if _added(problem) >= (problem.at if problem.asks == "epsilon" else 1.0):
         return "Expected sigma above 8 max(sqrt(L), sqrt(k/t) L), with L = ln(2 t / delta)."
     return None
 
@@ -154,23 +154,22 @@ def _uncovered(problem: Allocation) -> str | None:
 def _sampled_twice(problem: Allocation) -> tuple[Poisson, float]:
     """Return Poisson sampling as in the corollary, and the delta that is added to it."""
     added = _added(problem)
-    fields: dict[str, float | str] = {
+    at = problem.at if problem.asks == "delta" else (problem.at - added) * (1.0 - TRUNCATED_RATE)
+    fields = {
         "sigma": problem.sigma,
         "steps": problem.steps,
         "sampling_probability": math.nextafter(2.0 * problem.participations / problem.steps, 1.0),
         "adjacency": problem.adjacency,
+        problem.given: at,
     }
-    if isinstance(problem, AllocationDelta):
-        return PoissonDelta.from_fields(fields | {"epsilon": problem.epsilon}), added
-    left = (problem.delta - added) * (1.0 - TRUNCATED_RATE)
-    return PoissonEpsilon.from_fields(fields | {"delta": left}), added
+    return next(kind for kind in POISSON if kind.asks == problem.asks).from_fields(fields), added
 
 
 def _corollary(problem: Allocation) -> Answer:
     """Return the bound of the corollary."""
     sampled, added = _sampled_twice(problem)
     upper = PoissonCertified(tolerance=0.01).answer(sampled, 0).upper
-    if isinstance(problem, AllocationDelta):
+    if problem.asks == "delta":
         upper = min(1.0, (upper + added) * (1.0 + TRUNCATED_RATE))
     elif upper > math.log(problem.steps // problem.participations) * (1.0 - TRUNCATED_RATE):
         return Answer.at_most(math.inf, detail="epsilon above ln floor(t / k), where nothing is proved")
@@ -188,7 +187,7 @@ def _cost(problem: Allocation) -> Cost:
 
 AllocationCorollary = published(
     "allocation.corollary",
-    get_args(Allocation),
+    ALLOCATION,
     Direction.UPPER,
     """Bound allocation by Poisson sampling with twice the expected participations, for large noise.""",
     _corollary,
@@ -207,7 +206,7 @@ class AllocationCombined(Method[Allocation]):
     """
 
     name = "allocation.combined"
-    problems = get_args(Allocation)
+    problems = ALLOCATION
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, the minimum over Theorems 4.1, 4.2, 4.6, 4.8 and 4.9"
     version = 3

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, get_args
+from typing import Annotated
 
 import scipy
 
 from privcore import params
-from privcore.allocation.certified import Answered, closed_form, leaks, question_of, rate_of, step_of
+from privcore.allocation.certified import ANSWERED, Answered, closed_form, leaks, rate_of, step_of
 from privcore.allocation.reduction import MOST_STEPS, exact
 from privcore.answer import Answer
 from privcore.likelihood_ratio.distribution import (
@@ -29,7 +29,15 @@ from privcore.likelihood_ratio.ends import (
 from privcore.likelihood_ratio.k_of_t import k_of_t, levels_of
 from privcore.likelihood_ratio.losses import PLACES, Participation, rounded_losses, spread_losses
 from privcore.likelihood_ratio.profile import DIRECTIONS
-from privcore.likelihood_ratio.questions import FIRST_DELTA, SHARE, SMALLEST_DELTA, Question, enough, tier
+from privcore.likelihood_ratio.questions import (
+    FIRST_DELTA,
+    SHARE,
+    SMALLEST_DELTA,
+    Question,
+    enough,
+    question_of,
+    tier,
+)
 from privcore.likelihood_ratio.saddle import Saddle, saddle
 from privcore.likelihood_ratio.steps import Step
 from privcore.method import Cost, Direction, Method
@@ -241,7 +249,7 @@ class AllocationConditional(Method[Answered]):
     """
 
     name = "allocation.conditional"
-    problems = get_args(Answered)
+    problems = ANSWERED
     direction = Direction.ENCLOSURE
     reference = (
         f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair); conditional moments given sums of losses: "

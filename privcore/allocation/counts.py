@@ -12,13 +12,13 @@ Poisson sampling with at most k participations is a mixture of such ratios (Lemm
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Annotated, get_args
+from typing import Annotated
 
 import numpy as np
 
 from privcore import params
-from privcore.allocation.certified import Response, question_of
-from privcore.allocation.comparisons import CappedResponse
+from privcore.allocation.comparisons import CAPPED_RESPONSE, CappedResponse
+from privcore.allocation.problems import RESPONSE_ALLOCATION, ResponseAllocation
 from privcore.answer import Answer
 from privcore.likelihood_ratio.distribution import (
     RatioBracket,
@@ -29,14 +29,14 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import Array
 from privcore.likelihood_ratio.profile import LARGEST_EPSILON
-from privcore.likelihood_ratio.questions import cost, enclose, powering, requested
+from privcore.likelihood_ratio.questions import cost, enclose, powering, question_of, requested
 from privcore.likelihood_ratio.steps import private_closed_form
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.binomial import window
 from privcore.numerics.rounding import BINOMIAL_WINDOW, FEW_FUNCTIONS, UNIT
 from privcore.papers import FELDMAN_SHENFELD
 
-Answered = Response | CappedResponse
+Answered = ResponseAllocation | CappedResponse
 MOST_WORK = 10**8
 """Largest number of answers times the square of the participations."""
 LARGEST_LOSS = 300.0
@@ -58,7 +58,7 @@ class AllocationCounts(Method[Answered]):
     """
 
     name = "allocation.counts"
-    problems = get_args(Answered)
+    problems = (*RESPONSE_ALLOCATION, *CAPPED_RESPONSE)
     direction = Direction.ENCLOSURE
     reference = f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair), Lemma D.2 and Corollary 4.7 (mixture)"
     shares = ("local_epsilon", "local_delta", "steps")

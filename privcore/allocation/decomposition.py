@@ -4,14 +4,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, get_args
+from typing import Annotated
 
 import numpy as np
 
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.poisson import poisson
-from privcore.allocation.problems import Allocation, AllocationEpsilon
+from privcore.allocation.problems import ALLOCATION, Allocation
 from privcore.allocation.truncated import SHARES, block, bounded, cost_of
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
@@ -23,7 +23,15 @@ from privcore.likelihood_ratio.distribution import (
     given_participation,
     product_of,
 )
-from privcore.likelihood_ratio.questions import Question, cost, enclose, first_fineness, powering, tier
+from privcore.likelihood_ratio.questions import (
+    Question,
+    cost,
+    enclose,
+    first_fineness,
+    powering,
+    question_of,
+    tier,
+)
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import last_true
 from privcore.numerics.rounding import SHORT_FORMULA, TRUNCATED_RATE
@@ -160,7 +168,7 @@ class AllocationDecomposition(Method[Allocation]):
     """
 
     name = "allocation.decomposition"
-    problems = get_args(Allocation)
+    problems = ALLOCATION
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, Theorem 4.6; reduction to k = 1: Lemma 3.2"
     version = 2
@@ -171,14 +179,16 @@ class AllocationDecomposition(Method[Allocation]):
 
     def cost(self, problem: Allocation) -> Cost:
         steps, copies = block(problem)
-        return cost(_asked(problem), 1.0 / problem.sigma, self.tolerance, powering(steps) + powering(copies))
+        return cost(
+            question_of(problem), 1.0 / problem.sigma, self.tolerance, powering(steps) + powering(copies)
+        )
 
     def answer(self, problem: Allocation, seed: int) -> Answer:
         steps, copies = block(problem)
         rate = self.thinning / steps
         part = decomposition(rate, steps)
         sampled = partial(poisson, 1.0 / problem.sigma, rate, steps)
-        asked = _asked(problem)
+        asked = question_of(problem)
 
         def composed(res: Resolution) -> RatioBracket:
             return product_of(given_participation(sampled(res), part.log_absence), copies, res)
@@ -192,12 +202,6 @@ class AllocationDecomposition(Method[Allocation]):
             combinations=powering(steps) + powering(copies),
         )
         return Answer.at_most(upper, detail=detail)
-
-
-def _asked(problem: Allocation) -> Question:
-    """Return the quantity to compute."""
-    at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
-    return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
 
 
 AUTHORS_SHARE = 0.5
@@ -223,7 +227,7 @@ class AllocationRecursive(Method[Allocation]):
     """
 
     name = "allocation.recursive"
-    problems = get_args(Allocation)
+    problems = ALLOCATION
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, Theorem 4.2, from Theorem 4.6; reduction to k = 1: Lemma 3.2"
     version = 2

@@ -3,15 +3,14 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import get_args
 
 import numpy as np
 
 from privcore.allocation.moments import SPREAD_ORDERS, log_mean
-from privcore.allocation.problems import Allocation, AllocationEpsilon
+from privcore.allocation.problems import ALLOCATION, Allocation
 from privcore.answer import Answer
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments
+from privcore.numerics.renyi import Floats, from_moments
 from privcore.numerics.rounding import EXPRESSION
 from privcore.papers import DONG
 
@@ -104,9 +103,7 @@ def overlap_bound(problem: Allocation) -> tuple[float, float]:
     """
     one = overlap_moments(problem.sigma, problem.steps, problem.participations)
     moments = float(problem.epochs) * one * (1.0 + EXPRESSION)
-    if isinstance(problem, AllocationEpsilon):
-        return epsilon_from_moments(SPREAD_ORDERS, moments, problem.delta)
-    return delta_from_moments(SPREAD_ORDERS, moments, problem.epsilon)
+    return from_moments(problem.asks, SPREAD_ORDERS, moments, problem.at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +111,7 @@ class AllocationDong(Method[Allocation]):
     """Bound k-of-t allocation by the overlap of two independent draws, without reduction to k = 1."""
 
     name = "allocation.dong"
-    problems = get_args(Allocation)
+    problems = ALLOCATION
     direction = Direction.UPPER
     reference = f"{DONG}, Theorem 3.1"
     shares = ("sigma", "steps", "participations")

@@ -9,7 +9,7 @@ import scipy
 
 from privcore import params
 from privcore.allocation import params as allocation_params
-from privcore.allocation.problems import AllocationDelta
+from privcore.allocation.problems import Allocation, AllocationDelta
 from privcore.allocation.sums import log_exceedances
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
@@ -259,7 +259,7 @@ _SMALLEST_EVENT = 1e-280
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationMonteCarlo(Method[AllocationDelta]):
+class AllocationMonteCarlo(Method[Allocation]):
     r"""Estimate delta of 1-of-t over E epochs, with a confidence interval for the true value.
 
     The integrand lies in [0, 1], and its mean is bounded by bets. The error probability is split equally
@@ -278,7 +278,7 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
     sampling: Annotated[str, allocation_params.SAMPLING] = "order"
     confidence: Annotated[float, params.CONFIDENCE] = 0.99
 
-    def applies(self, problem: AllocationDelta) -> str | None:
+    def applies(self, problem: Allocation) -> str | None:
         if problem.participations > 1:
             return (
                 "The simulation covers participations=1 only: for more, the likelihood ratio is not a mean "
@@ -291,7 +291,7 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
             )
         return None
 
-    def cost(self, problem: AllocationDelta) -> Cost:
+    def cost(self, problem: Allocation) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-3, bytes=1e5)
         per_sample = self._draws(problem) / self.samples
@@ -301,7 +301,7 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
         seconds = 0.01 + _SECONDS_PER_DRAW * self._draws(problem) + betting
         return Cost(seconds=seconds, bytes=1e8 + 100.0 * per_sample)
 
-    def answer(self, problem: AllocationDelta, seed: int) -> Answer:
+    def answer(self, problem: Allocation, seed: int) -> Answer:
         rng = np.random.default_rng(seed)
         directions = profile.DIRECTIONS[problem.adjacency]
         error = 0.5 * (1.0 - self.confidence)
@@ -317,29 +317,29 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
                 detail += ", for order statistics bracket each sample; sampling=importance draws all outputs"
         return Answer.enclosure(lower, upper, value=shown, confidence=self.confidence, detail=detail)
 
-    def _draws(self, problem: AllocationDelta) -> float:
+    def _draws(self, problem: Allocation) -> float:
         """Return the number of random numbers that all samples take."""
         directions = len(profile.DIRECTIONS[problem.adjacency])
         return (self._simulation(problem).draws() + 4.0 * problem.epochs) * self.samples * directions
 
-    def _simulation(self, problem: AllocationDelta) -> Simulation:
+    def _simulation(self, problem: Allocation) -> Simulation:
         return Simulation(
             steps=problem.steps,
             epochs=problem.epochs,
             shift=1.0 / problem.sigma,
-            epsilon=abs(problem.epsilon),
+            epsilon=abs(problem.at),
             conditional=self.sampling != "plain",
             sparse=self.sampling == "order",
         )
 
     def _one(
-        self, problem: AllocationDelta, direction: str, rng: np.random.Generator, errors: tuple[float, float]
+        self, problem: Allocation, direction: str, rng: np.random.Generator, errors: tuple[float, float]
     ) -> tuple[float, float, float, float, float]:
         """Return confidence bounds of one direction, with these error probabilities, and the estimate.
 
         Its standard error, and the distance of the means from below and from above, come last.
         """
-        reflected = problem.epsilon < 0.0
+        reflected = problem.at < 0.0
         if reflected:  # delta(x) = 1 - e^x + e^x delta'(-x), delta' that of the other direction
             direction = "add" if direction == "remove" else "remove"
         simulation = self._simulation(problem)
@@ -353,7 +353,7 @@ class AllocationMonteCarlo(Method[AllocationDelta]):
             lower, upper, value, spread, apart = (probability * each for each in (*ends, *spreads))
         if not reflected:
             return lower, upper, value, spread, apart
-        base, scale = -math.expm1(problem.epsilon), math.exp(problem.epsilon)
+        base, scale = -math.expm1(problem.at), math.exp(problem.at)
         lower, upper = base + scale * lower, base + scale * upper
         return (
             lower * (1.0 - FEW_OPERATIONS),

@@ -3,25 +3,25 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple, TypeGuard, get_args
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy
 
 from privcore import params
-from privcore.allocation.comparisons import NO_REPLACEMENT, Poisson, PoissonEpsilon
+from privcore.allocation.comparisons import NO_REPLACEMENT, POISSON, Poisson
 from privcore.allocation.moments import FRACTIONS, SPREAD_ORDERS, gaussian_moments, log_mean
 from privcore.answer import Answer, Status
 from privcore.likelihood_ratio.batches import SignedSample
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mixed, product_of
 from privcore.likelihood_ratio.fourier import cost_of_sums, epsilon_by_sums
 from privcore.likelihood_ratio.profile import DIRECTIONS
-from privcore.likelihood_ratio.questions import Question, cost, enclose, powering, requested
+from privcore.likelihood_ratio.questions import cost, enclose, powering, question_of, requested
 from privcore.likelihood_ratio.ratios import BEYOND, Composed, Gaussian, Ratio, Sampled, attained
 from privcore.likelihood_ratio.steps import lognormal
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
-from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments, reflected_delta
+from privcore.numerics.gaussian import gaussian_bounds
+from privcore.numerics.renyi import Floats, from_moments, reflected_delta
 from privcore.numerics.rounding import EXPRESSION, FEW_FUNCTIONS
 from privcore.papers import DOROSHENKO, MIRONOV, ZHU
 
@@ -43,7 +43,7 @@ class PoissonCertified(Method[Poisson]):
     """
 
     name = "poisson.certified"
-    problems = get_args(Poisson)
+    problems = POISSON
     direction = Direction.ENCLOSURE
     reference = f"{ZHU}, Theorem 11 (dominating pair); convex order: docs/certified.md"
     version = 5
@@ -52,7 +52,7 @@ class PoissonCertified(Method[Poisson]):
     tolerance: Annotated[float, params.TOLERANCE] = params.WIDTH
 
     def cost(self, problem: Poisson) -> Cost:
-        question, times = _question(problem), problem.steps * problem.epochs
+        question, times = question_of(problem), problem.steps * problem.epochs
         found = cost(question, 1.0 / problem.sigma, requested(question.asks, self.tolerance), powering(times))
         if not (self.tolerance <= params.WIDTH and _has_sums(problem)):
             return found
@@ -63,13 +63,13 @@ class PoissonCertified(Method[Poisson]):
         times, outer, ease = problem.steps * problem.epochs, _closed_form(problem), 1.0
         if self.tolerance <= params.WIDTH and _has_sums(problem):
             least, most = epsilon_by_sums(
-                1.0 / problem.sigma, problem.sampling_probability, times, problem.delta, problem.adjacency
+                1.0 / problem.sigma, problem.sampling_probability, times, problem.at, problem.adjacency
             )
             outer = max(outer[0], least), min(outer[1], most)
             if outer[1] <= outer[0] * (1.0 + self.tolerance):
                 return Answer.enclosure(*outer, detail="Fourier transforms on a lattice of losses")
             ease = EASE if most < math.inf else 1.0
-        ratio, question = _ratio(problem), _question(problem)
+        ratio, question = _ratio(problem), question_of(problem)
         tolerance = requested(problem.asks, self.tolerance)
         lower, upper, detail = enclose(
             ratio.bracket,
@@ -94,15 +94,10 @@ def _ratio(problem: Poisson) -> Ratio:
     return Composed(step, problem.steps * problem.epochs)
 
 
-def _question(problem: Poisson) -> Question:
-    at = problem.delta if isinstance(problem, PoissonEpsilon) else problem.epsilon
-    return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
-
-
-def _has_sums(problem: Poisson) -> TypeGuard[PoissonEpsilon]:
+def _has_sums(problem: Poisson) -> bool:
     """Return whether the sums of losses on a lattice give an upper end."""
     sampled = problem.adjacency != "replace-one" and problem.sampling_probability < 1.0
-    return isinstance(problem, PoissonEpsilon) and sampled
+    return problem.asks == "epsilon" and sampled
 
 
 def _closed_form(problem: Poisson) -> tuple[float, float]:
@@ -113,22 +108,17 @@ def _closed_form(problem: Poisson) -> tuple[float, float]:
     sigma = problem.sigma / math.sqrt(problem.steps * problem.epochs)
     if problem.adjacency == "replace-one":  # opposite gradients have twice the distance
         sigma *= 0.5
-    if isinstance(problem, PoissonEpsilon):
-        lower, upper = gaussian_epsilon_bounds(sigma, problem.delta)
-    else:
-        lower, upper = gaussian_delta_bounds(sigma, problem.epsilon)
+    lower, upper = gaussian_bounds(problem.asks, sigma, problem.at)
     if problem.sampling_probability == 1.0:
         return lower, upper
     if problem.adjacency == "add":  # the likelihood ratio of a step is at least 1 - lambda
         times = problem.steps * problem.epochs
         most = -times * math.log1p(-problem.sampling_probability) * (1.0 + FEW_FUNCTIONS)
-        if isinstance(problem, PoissonEpsilon):
+        if problem.asks == "epsilon":
             upper = min(upper, most)
-        elif problem.epsilon >= most:
+        elif problem.at >= most:
             upper = 0.0
-    if isinstance(problem, PoissonEpsilon):
-        return 0.0, upper
-    return math.nextafter(-math.expm1(min(0.0, problem.epsilon)), 0.0), upper  # P and Q may be the same
+    return question_of(problem).trivial, upper  # P and Q may be the same
 
 
 @lru_cache(maxsize=32)
@@ -276,7 +266,7 @@ class PoissonPld(Method[Poisson]):
     """
 
     name = "poisson.pld"
-    problems = get_args(Poisson)
+    problems = POISSON
     direction = Direction.ESTIMATE
     reference = f"{DOROSHENKO}, Algorithm 1; dp-accounting 0.6"
     shares = ("sigma", "steps", "sampling_probability", "epochs", "adjacency")
@@ -291,7 +281,7 @@ class PoissonPld(Method[Poisson]):
                 f"The loss of one step reaches {largest_loss:.3g} nats; above {_LARGEST_LOSS:g} it overflows."
             )
         noise = _noise(problem)
-        smallest = problem.delta if isinstance(problem, PoissonEpsilon) else 1e-3
+        smallest = problem.at if problem.asks == "epsilon" else 1e-3
         if smallest < noise:
             return f"Composition in double precision may change delta by {noise:.1e}, which is too much."
         grid = choose_grid(problem.sigma, problem.sampling_probability, problem.steps * problem.epochs)
@@ -309,16 +299,16 @@ class PoissonPld(Method[Poisson]):
     def answer(self, problem: Poisson, seed: int) -> Answer:
         rate, steps = problem.sampling_probability, problem.steps * problem.epochs
         composed = _composed(problem.sigma, rate, steps, problem.adjacency)
-        if isinstance(problem, PoissonEpsilon):
+        if problem.asks == "epsilon":
             with np.errstate(over="ignore"):  # exp(epsilon) may overflow in intermediate results
-                found = [float(pmf.get_epsilon_for_delta(problem.delta)) for pmf in composed]
+                found = [float(pmf.get_epsilon_for_delta(problem.at)) for pmf in composed]
             value = max(0.0, *found)  # below 0 if delta exceeds that of epsilon 0
             if math.isinf(value):
                 return Answer.without(
                     Status.FAILED, "The exponential of epsilon exceeds the range of doubles."
                 )
         else:
-            value = min(1.0, max(float(pmf.get_delta_for_epsilon(problem.epsilon)) for pmf in composed))
+            value = min(1.0, max(float(pmf.get_delta_for_epsilon(problem.at)) for pmf in composed))
             if value < (noise := _noise(problem)):
                 return Answer.without(
                     Status.FAILED, f"Delta is below the rounding error of the composition, {noise:.1e}."
@@ -410,7 +400,7 @@ class PoissonRenyi(Method[Poisson]):
     """
 
     name = "poisson.renyi"
-    problems = get_args(Poisson)
+    problems = POISSON
     direction = Direction.UPPER
     reference = f"{MIRONOV}, Theorems 4 and 5"
     shares = ("sigma", "sampling_probability")
@@ -424,10 +414,7 @@ class PoissonRenyi(Method[Poisson]):
     def answer(self, problem: Poisson, seed: int) -> Answer:
         one = poisson_moments(problem.sigma, problem.sampling_probability)
         moments = float(problem.steps * problem.epochs) * one * (1.0 + EXPRESSION)
-        if isinstance(problem, PoissonEpsilon):
-            upper, order = epsilon_from_moments(ORDERS, moments, problem.delta)
-        else:
-            upper, order = delta_from_moments(ORDERS, moments, abs(problem.epsilon))
-            if problem.epsilon < 0.0:
-                upper = reflected_delta(problem.epsilon, upper)
+        upper, order = from_moments(problem.asks, ORDERS, moments, abs(problem.at))
+        if problem.at < 0.0:
+            upper = reflected_delta(problem.at, upper)
         return Answer.at_most(upper, detail=f"Renyi order {order:.6g}")

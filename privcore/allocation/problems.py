@@ -8,12 +8,8 @@ from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.constraint import AtMost
 from privcore.problem import Problem, falls, grows, proved
+from privcore.quantities import asked
 
-PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non-increasing in delta."
-CONVEX = (
-    "The profile is the supremum of P(S) - e^epsilon Q(S) over neighbours and events, so it is convex in "
-    "e^epsilon; so e^epsilon is convex in delta, below its chords and above their extensions."
-)
 MORE_NOISE = (
     "Adding independent Gaussian noise to the outputs is post-processing, so no divergence grows with the "
     "noise."
@@ -57,18 +53,9 @@ SAMPLED = (
 )
 
 
-AT_DELTA = proved(delta=falls(PROFILE))
-AT_EPSILON = proved(epsilon=falls(PROFILE))
-_ALLOCATION = proved(steps=falls(SPREAD), participations=grows(NESTED), epochs=grows(COMPOSED))
-_GAUSSIAN = proved(sigma=falls(MORE_NOISE), **_ALLOCATION)
-_SAMPLED = proved(sampling_probability=grows(SAMPLED), **_GAUSSIAN)
-_LAPLACE = proved(scale=falls(MORE_LAPLACE), **_ALLOCATION)
-_RESPONSE = proved(local_epsilon=grows(MORE_FLIPS), local_delta=grows(MORE_LEAKS), **_ALLOCATION)
-
 FEWER_THAN_STEPS = AtMost("participations", "steps")
 
-# A problem inherits from three bases: the choice of steps, the question, and the noise. Dataclasses collect
-# fields from the last base to the first; stores and commands list the fields in this order.
+# The fields of a problem are those of the noise, the last base, then that of the quantity, then all others.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,28 +66,10 @@ class AllocationProblem(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtDelta(AllocationProblem):
-    """Base of the questions about the smallest epsilon at a delta."""
-
-    asks = "epsilon"
-    exp_convex = MappingProxyType({"delta": CONVEX})
-
-    delta: Annotated[float, params.DELTA]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AtEpsilon(AllocationProblem):
-    """Base of the questions about the delta at an epsilon."""
-
-    asks = "delta"
-    largest = 1.0
-
-    epsilon: Annotated[float, params.EPSILON]
-
-
-@dataclass(frozen=True, kw_only=True)
 class GaussianNoise(AllocationProblem):
     """Base of the questions about Gaussian noise."""
+
+    monotone = proved(sigma=falls(MORE_NOISE))
 
     sigma: Annotated[float, params.SIGMA]
 
@@ -116,12 +85,16 @@ class GaussianSteps(GaussianNoise):
 class SampledSteps(GaussianSteps):
     """Base of the questions about steps with Gaussian noise that sample their examples."""
 
+    monotone = proved(sampling_probability=grows(SAMPLED))
+
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceSteps(AllocationProblem):
     """Base of the questions about steps with Laplace noise."""
+
+    monotone = proved(scale=falls(MORE_LAPLACE))
 
     scale: Annotated[float, allocation_params.LAPLACE_SCALE]
     steps: Annotated[int, params.STEPS]
@@ -131,6 +104,8 @@ class LaplaceSteps(AllocationProblem):
 class ResponseSteps(AllocationProblem):
     """Base of the questions about steps of randomized response, which leaks the truth with a probability."""
 
+    monotone = proved(local_epsilon=grows(MORE_FLIPS), local_delta=grows(MORE_LEAKS))
+
     local_epsilon: Annotated[float, allocation_params.LOCAL_EPSILON]
     steps: Annotated[int, params.STEPS]
     local_delta: Annotated[float, allocation_params.LOCAL_DELTA] = 0.0
@@ -138,48 +113,87 @@ class ResponseSteps(AllocationProblem):
 
 @dataclass(frozen=True, kw_only=True)
 class CurveSteps(AllocationProblem):
-    """Base of the questions about the worst steps with given Renyi divergences, in the direction remove.
-
-    The divergences are those of the outputs with the example from those without it, and so is the answer.
-    """
-
-    constraints = (FEWER_THAN_STEPS,)
+    """Base of the questions about the worst steps with given Renyi divergences."""
 
     renyi_curve: Annotated[str, allocation_params.RENYI_CURVE]
     steps: Annotated[int, params.STEPS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen(AllocationProblem):
+    """Base of the questions about examples that are in k steps of every epoch."""
+
+    constraints = (FEWER_THAN_STEPS,)
+    monotone = proved(steps=falls(SPREAD), participations=grows(NESTED), epochs=grows(COMPOSED))
+
     participations: Annotated[int, params.PARTICIPATIONS] = 1
     epochs: Annotated[int, params.EPOCHS] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocated(Chosen):
+    """Base of these questions in a neighbouring relation, or in one of its directions."""
+
+    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocation(Allocated, GaussianSteps):
+    """Random allocation with Gaussian noise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledAllocation(Allocated, SampledSteps):
+    """Random allocation, with Gaussian noise, of a sample of the examples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceAllocation(Allocated, LaplaceSteps):
+    """Random allocation with Laplace noise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponseAllocation(Allocated, ResponseSteps):
+    """Random allocation of randomized response."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenyiAllocation(Chosen, CurveSteps):
+    """Random allocation of any steps with given Renyi divergences.
+
+    The divergences are those of the outputs with the example from those without it, and so is the answer.
+    """
 
     def relation(self) -> str:
         """Return the direction in which the answer holds."""
         return "remove"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Allocated(AllocationProblem):
-    """Base of the questions about examples that are in k steps of every epoch."""
-
-    constraints = (FEWER_THAN_STEPS,)
-
-    participations: Annotated[int, params.PARTICIPATIONS] = 1
-    epochs: Annotated[int, params.EPOCHS] = 1
-    adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllocationEpsilon(Allocated, AtDelta, GaussianSteps):
-    """Smallest epsilon of DP-SGD that uses each example in k of the t steps of an epoch, chosen at random."""
-
-    name = "allocation-epsilon"
-    monotone = proved(**_GAUSSIAN, **AT_DELTA)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllocationDelta(Allocated, AtEpsilon, GaussianSteps):
-    """Delta, at a given epsilon, of DP-SGD that uses each example in k random steps of the t in an epoch."""
-
-    name = "allocation-delta"
-    monotone = proved(**_GAUSSIAN, **AT_EPSILON)
+ALLOCATION = AllocationEpsilon, AllocationDelta = asked(
+    "allocation",
+    Allocation,
+    "of DP-SGD that uses each example in k of the t steps of an epoch, chosen at random.",
+)
+SAMPLED_ALLOCATION = SampledAllocationEpsilon, SampledAllocationDelta = asked(
+    "sampled-allocation",
+    SampledAllocation,
+    "if a Poisson sample is drawn for each epoch, and allocated to k of t random steps.",
+)
+LAPLACE_ALLOCATION = LaplaceAllocationEpsilon, LaplaceAllocationDelta = asked(
+    "laplace-allocation",
+    LaplaceAllocation,
+    "of random allocation in which every step adds Laplace noise.",
+)
+RESPONSE_ALLOCATION = ResponseAllocationEpsilon, ResponseAllocationDelta = asked(
+    "response-allocation",
+    ResponseAllocation,
+    "of random allocation of randomized response, the worst of all private steps.",
+)
+RENYI_ALLOCATION = RenyiAllocationEpsilon, RenyiAllocationDelta = asked(
+    "renyi-allocation",
+    RenyiAllocation,
+    "of random allocation of any steps with given Renyi divergences, direction remove.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +206,7 @@ class AllocationRenyi(GaussianSteps):
     name = "allocation-renyi"
     asks = "divergence"
     constraints = (FEWER_THAN_STEPS,)
-    monotone = proved(**_GAUSSIAN, renyi_order=grows(LARGER_ORDER), order_fraction=grows(LARGER_ORDER))
+    monotone = proved(**Chosen.monotone, renyi_order=grows(LARGER_ORDER), order_fraction=grows(LARGER_ORDER))
     stated = MappingProxyType(
         {
             "adjacency": "add-remove (the larger divergence of both directions), remove (of the outputs with "
@@ -210,73 +224,3 @@ class AllocationRenyi(GaussianSteps):
     def order(self) -> float:
         """The order, which need not be whole."""
         return self.renyi_order + self.order_fraction
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampledAllocationEpsilon(Allocated, AtDelta, SampledSteps):
-    """Smallest epsilon if a Poisson sample is drawn for each epoch, and allocated to k of t random steps."""
-
-    name = "sampled-allocation-epsilon"
-    monotone = proved(**_SAMPLED, **AT_DELTA)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampledAllocationDelta(Allocated, AtEpsilon, SampledSteps):
-    """Delta if a Poisson sample is drawn for each epoch, and allocated to k of t random steps."""
-
-    name = "sampled-allocation-delta"
-    monotone = proved(**_SAMPLED, **AT_EPSILON)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaplaceAllocationEpsilon(Allocated, AtDelta, LaplaceSteps):
-    """Smallest epsilon of random allocation in which every step adds Laplace noise."""
-
-    name = "laplace-allocation-epsilon"
-    monotone = proved(**_LAPLACE, **AT_DELTA)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaplaceAllocationDelta(Allocated, AtEpsilon, LaplaceSteps):
-    """Delta, at a given epsilon, of random allocation in which every step adds Laplace noise."""
-
-    name = "laplace-allocation-delta"
-    monotone = proved(**_LAPLACE, **AT_EPSILON)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResponseAllocationEpsilon(Allocated, AtDelta, ResponseSteps):
-    """Smallest epsilon of random allocation of randomized response, the worst of all private steps."""
-
-    name = "response-allocation-epsilon"
-    monotone = proved(**_RESPONSE, **AT_DELTA)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResponseAllocationDelta(Allocated, AtEpsilon, ResponseSteps):
-    """Delta of random allocation of randomized response, the worst of all private steps."""
-
-    name = "response-allocation-delta"
-    monotone = proved(**_RESPONSE, **AT_EPSILON)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RenyiAllocationEpsilon(AtDelta, CurveSteps):
-    """Smallest epsilon of random allocation of any steps with given Renyi divergences, direction remove."""
-
-    name = "renyi-allocation-epsilon"
-    monotone = proved(**_ALLOCATION, **AT_DELTA)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RenyiAllocationDelta(AtEpsilon, CurveSteps):
-    """Delta of random allocation of any steps with given Renyi divergences, direction remove."""
-
-    name = "renyi-allocation-delta"
-    monotone = proved(**_ALLOCATION, **AT_EPSILON)
-
-
-CurveAllocation = RenyiAllocationEpsilon | RenyiAllocationDelta
-"""Problems about random allocation of steps with given Renyi divergences."""
-Allocation = AllocationEpsilon | AllocationDelta
-"""Problems about random allocation with Gaussian noise."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Annotated, get_args
+from typing import Annotated
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from privcore.allocation.dong import log_overlap
 from privcore.allocation.moments import FRACTIONS, allocation_moments, averaged_moments
 from privcore.allocation.params import curve_points
 from privcore.allocation.problems import (
+    ALLOCATION,
+    RENYI_ALLOCATION,
     Allocation,
-    AllocationEpsilon,
     AllocationRenyi,
-    CurveAllocation,
-    RenyiAllocationEpsilon,
+    RenyiAllocation,
 )
 from privcore.allocation.reduction import Blocks, blocks, exact, one_of
 from privcore.answer import Answer
@@ -34,7 +34,13 @@ from privcore.likelihood_ratio.questions import powering
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, last_true
-from privcore.numerics.renyi import Floats, delta_from_moments, epsilon_from_moments, reflected_delta
+from privcore.numerics.renyi import (
+    Floats,
+    delta_from_moments,
+    epsilon_from_moments,
+    from_moments,
+    reflected_delta,
+)
 from privcore.numerics.rounding import EXPRESSION, FEW_FUNCTIONS, SUMMED
 from privcore.papers import DONG, FELDMAN_SHENFELD
 
@@ -140,7 +146,7 @@ class AllocationDirect(Method[Allocation]):
     """Bound allocation by Renyi divergences of integer order for remove, by a shifted Gaussian for add."""
 
     name = "allocation.direct"
-    problems = get_args(Allocation)
+    problems = ALLOCATION
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, Theorems 4.8 and 4.9, Corollary 4.10, Lemma 3.2"
     shares = ("sigma", "steps")
@@ -156,10 +162,9 @@ class AllocationDirect(Method[Allocation]):
 
     def answer(self, problem: Allocation, seed: int) -> Answer:
         parts = blocks(problem.steps, problem.participations, problem.epochs)
-        read = self._epsilon if isinstance(problem, AllocationEpsilon) else self._delta
-        at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
+        read = self._epsilon if problem.asks == "epsilon" else self._delta
         directions = DIRECTIONS[problem.adjacency]
-        found = [read(problem.sigma, parts, at, direction) for direction in directions]
+        found = [read(problem.sigma, parts, problem.at, direction) for direction in directions]
         upper, detail = max(found)
         return Answer.at_most(upper, detail=detail)
 
@@ -184,7 +189,7 @@ class AllocationDirect(Method[Allocation]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocationCurve(Method[CurveAllocation]):
+class AllocationCurve(Method[RenyiAllocation]):
     r"""Bound allocation of any steps by their Renyi divergences: Theorem 4.8 with the divergences as input.
 
     $(\alpha - 1) R_\alpha$ is convex and 0 at order 1, so between the given orders it is at most its chords.
@@ -193,26 +198,23 @@ class AllocationCurve(Method[CurveAllocation]):
     """
 
     name = "allocation.curve"
-    problems = get_args(CurveAllocation)
+    problems = RENYI_ALLOCATION
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, Theorem 4.8, Lemma 3.2; the chords: convexity"
     shares = ("renyi_curve", "steps")
 
-    def cost(self, problem: CurveAllocation) -> Cost:
+    def cost(self, problem: RenyiAllocation) -> Cost:
         n = len(step_moments(problem.renyi_curve))
         rounds = 1 + 2 * problem.steps.bit_length()
         return Cost(seconds=4e-3 + 2 * rounds * (n * 6e-5 + n * n * 6e-8), bytes=1e6)
 
-    def answer(self, problem: CurveAllocation, seed: int) -> Answer:
+    def answer(self, problem: RenyiAllocation, seed: int) -> Answer:
         one = step_moments(problem.renyi_curve)
         orders = np.arange(2.0, len(one))
         total = np.zeros_like(orders)
         for steps, copies in blocks(problem.steps, problem.participations, problem.epochs):
             total += float(copies) * averaged_moments(one, steps)[2:] * (1.0 + EXPRESSION)
-        if isinstance(problem, RenyiAllocationEpsilon):
-            upper, order = epsilon_from_moments(orders, total, problem.delta)
-        else:
-            upper, order = delta_from_moments(orders, total, problem.epsilon)
+        upper, order = from_moments(problem.asks, orders, total, problem.at)
         return Answer.at_most(upper, detail=f"Renyi order {order:.6g}, direction remove")
 
 

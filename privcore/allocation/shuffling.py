@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Annotated, get_args
+from typing import Annotated
 
 import numpy as np
 
 from privcore import params
-from privcore.allocation.comparisons import Shuffling, ShufflingEpsilon
+from privcore.allocation.comparisons import SHUFFLING, Shuffling
 from privcore.allocation.reduction import one_of
 from privcore.allocation.sums import (
     BestTest,
@@ -31,7 +31,7 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import MOST_CELLS, Array
 from privcore.likelihood_ratio.opposed import opposed
-from privcore.likelihood_ratio.questions import Question, cost, first_fineness, from_below, powering
+from privcore.likelihood_ratio.questions import cost, first_fineness, from_below, powering, question_of
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import UNIT
@@ -121,7 +121,7 @@ class ShufflingComposed(Method[Shuffling]):
     """
 
     name = "shuffling.composed"
-    problems = get_args(Shuffling)
+    problems = SHUFFLING
     direction = Direction.LOWER
     reference = f"{CHUA_SHUFFLING} (means 2 against 1); joint conditional means: docs/shuffling.md"
     shares = ("sigma", "steps")
@@ -131,12 +131,12 @@ class ShufflingComposed(Method[Shuffling]):
     def cost(self, problem: Shuffling) -> Cost:
         s, epochs = scheme(problem)
         combinations = powering(problem.steps) + powering(epochs)
-        one = cost(_question(problem), 2.0 * s, self.tolerance, combinations)
+        one = cost(question_of(problem), 2.0 * s, self.tolerance, combinations)
         finer = (self._fineness(problem) / first_fineness(problem.asks, self.tolerance, combinations)) ** 2
         return Cost(seconds=0.02 + one.seconds / finer, bytes=2.0 * one.bytes)
 
     def answer(self, problem: Shuffling, seed: int) -> Answer:
-        question, (s, epochs) = _question(problem), scheme(problem)
+        question, (s, epochs) = question_of(problem), scheme(problem)
         trivial = 0.0 if question.asks == "epsilon" else max(0.0, -math.expm1(min(0.0, question.at)))
         best, told = math.nextafter(trivial, 0.0) if trivial else 0.0, "no post-processing gives a bound"
         for words, epoch in _epochs(problem).items():
@@ -161,11 +161,6 @@ def scheme(problem: Shuffling) -> tuple[float, int]:
     if problem.redraw == "once":
         return math.sqrt(problem.epochs) / problem.sigma, 1
     return 1.0 / problem.sigma, problem.epochs
-
-
-def _question(problem: Shuffling) -> Question:
-    at = problem.delta if isinstance(problem, ShufflingEpsilon) else problem.epsilon
-    return Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
 
 
 def _epochs(problem: Shuffling) -> dict[str, Epoch]:
@@ -204,7 +199,7 @@ class ShufflingLargest(Method[Shuffling]):
     """
 
     name = "shuffling.largest"
-    problems = get_args(Shuffling)
+    problems = SHUFFLING
     direction = Direction.LOWER
     reference = f"{CHUA_SHUFFLING} (means 2 against 1, zeroing-out adjacency)"
 
@@ -212,12 +207,11 @@ class ShufflingLargest(Method[Shuffling]):
         return Cost(seconds=6e-3 * len(epochs_to_try(scheme(problem)[1])), bytes=2e6)
 
     def answer(self, problem: Shuffling, seed: int) -> Answer:
-        at = problem.delta if isinstance(problem, ShufflingEpsilon) else problem.epsilon
         best, detail = BestTest(value=0.0), ""
         for direction in profile.DIRECTIONS[problem.adjacency]:
             for epochs in epochs_to_try(scheme(problem)[1]):
                 for gradients, with_example, without in _data_sets(problem, epochs):
-                    found = largest_test(problem.asks, at, with_example, without, direction)
+                    found = largest_test(problem.asks, problem.at, with_example, without, direction)
                     if found.value > best.value or not detail:
                         shown = described(found, problem.sigma)
                         best, detail = found, f"{direction}, {shown}, all other gradients {gradients}"

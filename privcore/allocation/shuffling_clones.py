@@ -11,13 +11,13 @@ $\delta(\varepsilon) \le \delta_{counts^E}(\varepsilon) + (1 + e^\varepsilon) E 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 import scipy
 
 from privcore import params
-from privcore.allocation.comparisons import Shuffling, ShufflingEpsilon
+from privcore.allocation.comparisons import SHUFFLING, Shuffling
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import (
@@ -33,6 +33,7 @@ from privcore.likelihood_ratio.grid import Array, choose_edges, coarsen, collect
 from privcore.likelihood_ratio.questions import SHARE, SMALLEST_DELTA, first_fineness, powering, tier
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import (
+    gaussian_bounds,
     gaussian_delta_bounds,
     gaussian_epsilon_bounds,
     last_true,
@@ -439,7 +440,7 @@ class ShufflingClones(Method[Shuffling]):
     """
 
     name = "shuffling.clones"
-    problems = get_args(Shuffling)
+    problems = SHUFFLING
     direction = Direction.UPPER
     reference = f"{FELDMAN_MCMILLAN}, Theorem 3.1; batches, noise and epochs: docs/shuffling.md"
 
@@ -455,16 +456,11 @@ class ShufflingClones(Method[Shuffling]):
         distance = 2.0 if problem.adjacency == "replace-one" else 1.0
         sigma = problem.sigma / (distance * math.sqrt(problem.epochs))
         clones = Clones(sigma=problem.sigma, others=problem.steps - 1, distance=distance)
-        if isinstance(problem, ShufflingEpsilon):
-            local = gaussian_epsilon_bounds(sigma, problem.delta)[1]
-        else:
-            local = gaussian_delta_bounds(sigma, problem.epsilon)[1]
+        local = gaussian_bounds(problem.asks, sigma, problem.at)[1]
         if problem.redraw == "once" and problem.epochs > 1:
             return Answer.at_most(local, detail=f"no amplification; {_KEPT}")
-        if isinstance(problem, ShufflingEpsilon):
-            found = self._epsilon(clones, problem.epochs, problem.delta, local)
-        else:
-            found = self._delta(clones, problem.epochs, problem.epsilon, local)
+        read = self._epsilon if problem.asks == "epsilon" else self._delta
+        found = read(clones, problem.epochs, problem.at, local)
         if found < local:
             return Answer.at_most(found, detail="amplification by clones")
         return Answer.at_most(local, detail=f"no amplification; {_UNKNOWN}")

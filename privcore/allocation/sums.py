@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import scipy
 
-from privcore.allocation.certified import Answered, leaks, question_of, rate_of, step_of
-from privcore.allocation.problems import Allocation, AllocationEpsilon
+from privcore.allocation.certified import ANSWERED, Answered, leaks, rate_of, step_of
+from privcore.allocation.problems import ALLOCATION, Allocation
 from privcore.allocation.reduction import exact
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
@@ -23,7 +23,7 @@ from privcore.likelihood_ratio.distribution import (
     mixed,
     product_of,
 )
-from privcore.likelihood_ratio.questions import FIRST_DELTA, SHARE, SMALLEST_DELTA
+from privcore.likelihood_ratio.questions import FIRST_DELTA, SHARE, SMALLEST_DELTA, question_of
 from privcore.likelihood_ratio.steps import Step
 from privcore.likelihood_ratio.symmetric import LARGEST_SUMMED as LARGEST_THRESHOLD
 from privcore.likelihood_ratio.symmetric import losses, summed
@@ -179,7 +179,7 @@ class AllocationLargest(Method[Allocation]):
     """
 
     name = "allocation.largest"
-    problems = get_args(Allocation)
+    problems = ALLOCATION
     direction = Direction.LOWER
     reference = f"{CHUA_BALLS} (k = E = 1, remove)"
 
@@ -187,14 +187,13 @@ class AllocationLargest(Method[Allocation]):
         return Cost(seconds=3e-3 * len(epochs_to_try(problem.epochs)), bytes=2e6)
 
     def answer(self, problem: Allocation, seed: int) -> Answer:
-        at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
         t, k, mean = problem.steps, problem.participations, 1.0 / problem.sigma
         best, detail = BestTest(value=0.0), ""
         for direction in profile.DIRECTIONS[problem.adjacency]:
             for epochs in epochs_to_try(problem.epochs):
                 rest = (((t - k) * epochs, 0.0),) if t > k else ()
                 outputs = ((k * epochs, mean), *rest)
-                found = largest_test(problem.asks, at, outputs, ((t * epochs, 0.0),), direction)
+                found = largest_test(problem.asks, problem.at, outputs, ((t * epochs, 0.0),), direction)
                 if found.value > best.value or not detail:
                     best, detail = found, f"{direction}, {described(found, problem.sigma)}, epochs: {epochs}"
         return Answer.enclosure(best.value, problem.largest, detail=detail)
@@ -242,7 +241,7 @@ class AllocationSums(Method[Answered]):
     """
 
     name = "allocation.sums"
-    problems = get_args(Answered)
+    problems = ANSWERED
     direction = Direction.LOWER
     reference = f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair); sums of losses: docs/certified.md"
     shares = ("sigma", "scale", "local_epsilon", "steps")

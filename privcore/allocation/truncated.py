@@ -7,14 +7,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Annotated, get_args
+from typing import Annotated
 
 import numpy as np
 import scipy
 
 from privcore import params
 from privcore.allocation.poisson import poisson
-from privcore.allocation.problems import Allocation, AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import ALLOCATION, Allocation
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
@@ -27,11 +27,12 @@ from privcore.likelihood_ratio.questions import (
     enclose,
     first_fineness,
     powering,
+    question_of,
     tier,
 )
 from privcore.likelihood_ratio.steps import lognormal_cells
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
+from privcore.numerics.gaussian import gaussian_bounds, gaussian_epsilon_bounds
 from privcore.numerics.rounding import EXPONENTIAL_REST, TRUNCATED_RATE
 from privcore.papers import FELDMAN_SHENFELD
 
@@ -91,11 +92,11 @@ def bounded(
     found = []
     for direction in profile.DIRECTIONS[problem.adjacency]:
         part = partial(rate, direction)
-        if isinstance(problem, AllocationEpsilon):
+        if problem.asks == "epsilon":
             upper, detail = _epsilon(problem, direction, part, tolerance, shares)
             holds = upper <= largest
         else:
-            holds = problem.epsilon <= largest
+            holds = problem.at <= largest
             upper, detail = 1.0, ""
             if holds:
                 upper, detail = _delta(problem, direction, part, tolerance, known)
@@ -110,9 +111,7 @@ def bounded(
 def unamplified(problem: Allocation) -> float:
     """Return the upper bound for public choices of the steps."""
     sigma = problem.sigma / math.sqrt(problem.participations * problem.epochs)
-    if isinstance(problem, AllocationEpsilon):
-        return gaussian_epsilon_bounds(sigma, problem.delta)[1]
-    return gaussian_delta_bounds(sigma, problem.epsilon)[1]
+    return gaussian_bounds(problem.asks, sigma, problem.at)[1]
 
 
 def cost_of(problem: Allocation, tolerance: float) -> Cost:
@@ -124,10 +123,9 @@ def cost_of(problem: Allocation, tolerance: float) -> Cost:
     """
     steps, copies = block(problem)
     directions = len(profile.DIRECTIONS[problem.adjacency])
-    at = problem.delta if isinstance(problem, AllocationEpsilon) else problem.epsilon
-    question = Question(asks=problem.asks, at=at, adjacency=problem.adjacency)
+    question = question_of(problem)
     s, combinations = 1.0 / problem.sigma, powering(steps * copies)
-    if isinstance(problem, AllocationEpsilon):
+    if problem.asks == "epsilon":
         once, probing = cost(question, s, tolerance, combinations), 0.0
     else:  # a probe computes one distribution; a bound computes about six
         once = cost(question, s, min(1.0, _DELTA_FACTOR * tolerance), combinations)
@@ -153,7 +151,7 @@ def _sampled(
 
 
 def _epsilon(
-    problem: AllocationEpsilon,
+    problem: Allocation,
     direction: str,
     rate: Callable[[float], float | None],
     tolerance: float,
@@ -162,10 +160,10 @@ def _epsilon(
     """Return the bound of epsilon with the best split of delta, or infinity and no detail."""
     best: tuple[float, float, float] | None = None
     for share in shares:
-        eta = rate(share * problem.delta)
+        eta = rate(share * problem.at)
         if eta is None:
             continue
-        left = problem.delta * (1.0 - share)
+        left = problem.at * (1.0 - share)
         # The central limit theorem selects the share.
         guess = gaussian_epsilon_bounds(1.0 / _spread(problem, eta), left)[1]
         if best is None or guess < best[0]:
@@ -176,7 +174,7 @@ def _epsilon(
 
 
 def _delta(
-    problem: AllocationDelta,
+    problem: Allocation,
     direction: str,
     rate: Callable[[float], float | None],
     tolerance: float,
@@ -206,11 +204,11 @@ def _delta(
         return 1.0, ""
     budget, eta = math.exp(at), tried[at][1]
     wide = min(1.0, _DELTA_FACTOR * tolerance)
-    upper, detail = _sampled(problem, "delta", problem.epsilon, direction, eta, wide)
+    upper, detail = _sampled(problem, "delta", problem.at, direction, eta, wide)
     return min(1.0, (upper + budget) * (1.0 + TRUNCATED_RATE)), f"{detail}, correction {budget:.1e}"
 
 
-def _probed_delta(problem: AllocationDelta, direction: str, rate: float, size: float) -> float:
+def _probed_delta(problem: Allocation, direction: str, rate: float, size: float) -> float:
     """Return an upper bound of the delta of Poisson sampling, from a distribution that resolves its size."""
     steps, copies = block(problem)
     count = steps * copies
@@ -220,7 +218,7 @@ def _probed_delta(problem: AllocationDelta, direction: str, rate: float, size: f
         law = poisson(1.0 / problem.sigma, rate, count, Resolution(fineness=fineness, tail=tail)).upper
     except LikelihoodRangeError:
         return 1.0
-    return Question(asks="delta", at=problem.epsilon, adjacency=direction).upper(law)
+    return Question(asks="delta", at=problem.at, adjacency=direction).upper(law)
 
 
 def _spread(problem: Allocation, rate: float) -> float:
@@ -249,7 +247,7 @@ class AllocationTruncated(Method[Allocation]):
     """
 
     name = "allocation.truncated"
-    problems = get_args(Allocation)
+    problems = ALLOCATION
     direction = Direction.UPPER
     reference = f"{FELDMAN_SHENFELD}, Lemma 4.3 and Lemma 3.2; tail: Doob, Chernoff"
     version = 2

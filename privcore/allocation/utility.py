@@ -13,7 +13,7 @@ from privcore.allocation import params as allocation_params
 from privcore.allocation.calibration import NoiseBracket, search_cost, smallest_noise
 from privcore.allocation.combined import AllocationCombined
 from privcore.allocation.comparisons import AllocationError, ErrorOfMean
-from privcore.allocation.problems import AllocationEpsilon
+from privcore.allocation.problems import Allocation, AllocationEpsilon
 from privcore.answer import Answer, Status
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.betting import BETTING, betting_lower, betting_upper, width_note
@@ -233,8 +233,8 @@ def sufficient_noise(epsilon: float, delta: float, steps: int, precision: float)
     return high
 
 
-def _epsilon_at(sigma: float, delta: float, steps: int) -> AllocationEpsilon:
-    return AllocationEpsilon(sigma=sigma, delta=delta, steps=steps)
+def _epsilon_at(sigma: float, delta: float, steps: int) -> Allocation:
+    return AllocationEpsilon.from_fields({"sigma": sigma, "delta": delta, "steps": steps})
 
 
 _WIDEST_NOISE, _NOISE_SHARE = 0.005, 0.3

@@ -16,9 +16,10 @@ from privcore.likelihood_ratio.distribution import (
 from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.likelihood_ratio.profile import delta_lower, delta_upper
 from privcore.method import Cost
-from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, gaussian_rate_bounds
+from privcore.numerics.gaussian import gaussian_bounds, gaussian_rate_bounds
 from privcore.numerics.rounding import FEW_FUNCTIONS, FEW_OPERATIONS, NOISE_BRACKET
 from privcore.params import WIDTH
+from privcore.problem import Problem
 
 SMALLEST_DELTA = 1e-100
 """Smallest delta for which the products of two tail masses are in the range of doubles."""
@@ -71,8 +72,7 @@ class Question:
 
     def gaussian(self, mu: float) -> tuple[float, float]:
         """Return both ends of the quantity for N(mu, 1) against N(0, 1); mu may err by two roundings."""
-        bounds = gaussian_epsilon_bounds if self.asks == "epsilon" else gaussian_delta_bounds
-        return bounds(1.0 / mu, self.at)
+        return gaussian_bounds(self.asks, 1.0 / mu, self.at)
 
     def ends(self, bracket: RatioBracket) -> tuple[float, float]:
         """Return the lower and the upper bound from a bracket."""
@@ -393,6 +393,20 @@ def accuracy_question(prior: float) -> Question:
     """
     odds = math.log1p(-prior) - math.log(prior)
     return AccuracyQuestion(at=abs(odds), adjacency="remove" if prior < 0.5 else "add")
+
+
+_KINDS = {"true_positive_rate": PowerQuestion, "false_positive_rate": RateQuestion, "mu": MuQuestion}
+"""Kinds of questions about quantities other than epsilon, delta, the advantage and the accuracy."""
+
+
+def question_of(problem: Problem) -> Question:
+    """Return the quantity that a problem about a privacy curve asks for."""
+    if problem.asks == "advantage":
+        return AdvantageQuestion()
+    if problem.asks == "accuracy":
+        return accuracy_question(problem.at)
+    kind = _KINDS.get(problem.asks, Question)
+    return kind(asks=problem.asks, at=problem.at, adjacency=str(problem.as_fields()["adjacency"]))
 
 
 def accuracy_bounds(prior: float, lower: float, upper: float) -> tuple[float, float]:

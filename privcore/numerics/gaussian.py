@@ -115,6 +115,17 @@ def gaussian_epsilon_bounds(sigma: float, delta: float) -> tuple[float, float]:
     return lower, upper
 
 
+def gaussian_bounds(asks: str, sigma: float, at: float) -> tuple[float, float]:
+    """Return both ends of epsilon at a delta, or of delta at an epsilon.
+
+    Args:
+        asks: `epsilon`, or `delta`.
+        sigma: Noise multiplier, as in `gaussian_epsilon_bounds`.
+        at: The delta, or the epsilon.
+    """
+    return (gaussian_epsilon_bounds if asks == "epsilon" else gaussian_delta_bounds)(sigma, at)
+
+
 def gaussian_rate_bounds(rate: float, shift: float) -> tuple[float, float]:
     r"""Return proved ends of $\Phi(\Phi^{-1}(r) + \mu)$, the trade-off curve of the Gaussian mechanism.
 

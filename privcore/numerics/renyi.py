@@ -96,6 +96,12 @@ def epsilon_from_moments(orders: Floats, log_moments: Floats, delta: float) -> t
     return max(0.0, best), order
 
 
+def from_moments(asks: str, orders: Floats, log_moments: Floats, at: float) -> tuple[float, float]:
+    """Return an upper bound of epsilon at a delta, or of delta at an epsilon, and the order that gives it."""
+    read = epsilon_from_moments if asks == "epsilon" else delta_from_moments
+    return read(orders, log_moments, at)
+
+
 def reflected_delta(epsilon: float, other: float) -> float:
     r"""Return $1 - e^{\varepsilon} + e^{\varepsilon} \delta'$: delta from the other direction at -epsilon.
 

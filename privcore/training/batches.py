@@ -7,6 +7,7 @@ from typing import Annotated
 from privcore import params
 from privcore.constraint import AtMost
 from privcore.likelihood_ratio.ratios import Gaussian
+from privcore.problem import grows, proved
 from privcore.training import params as training_params
 from privcore.training.phase import Owned, Phase
 from privcore.training.samplers import Bounds, fixed_size, poisson, truncated, with_replacement
@@ -15,6 +16,8 @@ from privcore.training.samplers import Bounds, fixed_size, poisson, truncated, w
 @dataclass(frozen=True, kw_only=True)
 class Drawn(Phase):
     """Base of the phases whose steps are independent and equal."""
+
+    monotone = proved(**Phase.monotone, steps=grows("Leaving out the outputs of a step is post-processing."))
 
     @abstractmethod
     def step(self, relation: str) -> Bounds:
@@ -72,6 +75,7 @@ class FixedSize(Displacing):
     """Steps with a uniformly chosen batch of a fixed number of different examples."""
 
     name = "fixed-size"
+    about = "if every step draws a batch of fixed size without replacement."
 
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
     steps: Annotated[int, params.STEPS]
@@ -90,6 +94,7 @@ class WithReplacement(Displacing):
     """Steps whose batch is drawn example by example, independently: an example may occur several times."""
 
     name = "with-replacement"
+    about = "if every step draws a batch of fixed size with replacement."
     constraints = (AtMost("batch_size", "examples"),)
 
     examples: Annotated[int, training_params.SAMPLED_EXAMPLES]
@@ -113,6 +118,7 @@ class TruncatedPoisson(Displacing):
     """Steps with a Poisson sample; if it is larger than the largest batch, a uniform part of it is used."""
 
     name = "truncated-poisson"
+    about = "of Poisson sampling whose batches are cut to a largest size, as accelerators need."
     constraints = (AtMost("largest_batch", "examples"),)
 
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]

@@ -22,7 +22,7 @@ from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import NOISE_BRACKET
 from privcore.papers import MAHLOUJIFAR
 from privcore.training.brackets import estimated
-from privcore.training.curve_problems import AuditClaimTail
+from privcore.training.claims import AuditClaimTail
 from privcore.training.own_problem import proved
 from privcore.training.phase import RELATIONS, Phase, unamplified
 from privcore.training.samplers import Above, Bounds, composed

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from privcore import params
 from privcore.allocation.params import LAPLACE_SCALE
+from privcore.auditing.problems import MORE_CORRECT, Counts
 from privcore.distributions.columns import read_columns
 from privcore.distributions.notation import number, spelled
 from privcore.errors import DomainError
 from privcore.likelihood_ratio.finite import Laplace, approximate, covering, discrete_laplace, response
 from privcore.likelihood_ratio.ratios import Ratio, Sampled
 from privcore.parameter import Integer, Real, Text
-from privcore.problem import Checked
+from privcore.problem import Checked, falls, proved
 from privcore.training.notation import PHASES, PHASES_TEXT, canonical, grammar, parsed
 from privcore.training.phase import Phase
 from privcore.training.samplers import Bounds
@@ -241,3 +242,25 @@ CLAIM_TEXT = replace(
     ),
     meaning="Claim: the phases of a training run, or other mechanisms, which are composed",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditClaimTail(Counts):
+    """p-value of a claim: largest probability of at least this many correct guesses under it.
+
+    The claim is a training run, another mechanism, a guarantee or a privacy profile, or their composition.
+
+    The neighbouring relation follows from the design: add-remove or replace-one.
+    """
+
+    name = "audit-claim-tail"
+    topic = "training"  # of its methods
+    asks = "probability"
+    largest = 1.0
+    monotone = proved(correct=falls(MORE_CORRECT))
+
+    phases: Annotated[str, CLAIM_TEXT]
+
+    def claim(self) -> tuple[Phase | Mechanism, ...]:
+        """Return the parts of the claim."""
+        return claim(self.phases)

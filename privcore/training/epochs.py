@@ -121,6 +121,7 @@ class BallsInBins(Allocation):
     """
 
     name = "balls-in-bins"
+    about = "if each example is in a random bin (step), kept for all epochs or redrawn in each."
 
     redraw: Annotated[str, training_params.REDRAW]
 

@@ -9,23 +9,18 @@ import numpy as np
 from privcore.errors import DomainError
 from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.likelihood_ratio.questions import (
-    AdvantageQuestion,
-    MuQuestion,
     PowerQuestion,
     Question,
-    RateQuestion,
     accuracy_bounds,
-    accuracy_question,
     precision_bounds,
+    question_of,
 )
-from privcore.method import Method
 from privcore.params import DELTA, EPSILON
-from privcore.registry import find_problem
 from privcore.training import params as training_params
 from privcore.training.brackets import Ends, Profile
-from privcore.training.certified import RunsCertified, RunsCurves
-from privcore.training.curve_problems import RunAdvantage
+from privcore.training.certified import Certified
 from privcore.training.phase import RELATIONS
+from privcore.training.problems import RUN, RUN_CURVE, InPhases, RunAdvantage, RunMu
 
 CURVE = 61
 """Number of points of the trade-off curve up to 1; the last one is replaced by two others."""
@@ -49,17 +44,6 @@ USUAL = {
     "smallest_false_positive_rate": (1e-6, 1e-3),
 }
 """Numbers at which quantities are asked by default."""
-NAMES = {
-    "epsilon": "run-epsilon",
-    "delta": "run-delta",
-    "true_positive_rate": "run-tpr",
-    "false_positive_rate": "run-fpr",
-    "advantage": "run-advantage",
-    "accuracy": "run-accuracy",
-    "mu": "run-mu",
-}
-"""The problem about a quantity alone. If both ends of a run need distributions of their own, its quantities
-except epsilon are read from wider cells, which they share."""
 PRECISION_AT = 1e-3
 """False positive rate of the precision, unless other rates are given."""
 
@@ -134,18 +118,19 @@ def run_profile(phases: str, adjacency: str, numbers: Mapping[str, Sequence[obje
     run, relation = problem.run(), RELATIONS[problem.adjacency]
     if why := next((why for phase in run if (why := phase.reason(relation))), None):
         raise DomainError(why)
-    asked = list(_asked(adjacency, checked, bool(numbers.get("false_positive_rate"))))
-    profile = Profile(run, adjacency, [question for _, _, question in asked])
+    asked = _asked(problem, checked, bool(numbers.get("false_positive_rate")))
+    profile = Profile(run, adjacency, [question for _, _, question, _ in asked])
+    # If both ends need distributions of their own, all quantities except epsilon share those of wider cells.
     alone = {
-        place: _computed(problem.phases, adjacency, quantity, at)
-        for place, (quantity, at, _) in enumerate(asked)
-        if quantity == "epsilon" or (quantity in NAMES and profile.bounds.tight)
+        place: _computed(each)
+        for place, (quantity, _, _, each) in enumerate(asked)
+        if each is not None and (quantity == "epsilon" or profile.bounds.tight)
     }
-    profile.questions = [each for place, (_, _, each) in enumerate(asked) if place not in alone]
+    profile.questions = [each for place, (_, _, each, _) in enumerate(asked) if place not in alone]
     shared = iter(profile.answers())
     lines = [
         ProfileLine(quantity=quantity, at=at, lower=ends[0], upper=ends[1])
-        for place, (quantity, at, _) in enumerate(asked)
+        for place, (quantity, at, _, _) in enumerate(asked)
         for ends in [alone[place] if place in alone else _converted(quantity, at, *next(shared))]
     ]
     least = min(1e-6, *checked["false_positive_rate"])
@@ -161,40 +146,30 @@ def run_profile(phases: str, adjacency: str, numbers: Mapping[str, Sequence[obje
     )
 
 
-def _asked(
-    adjacency: str, numbers: dict[str, list[float]], own_rates: bool
-) -> "list[tuple[str, dict[str, float], Question]]":
-    """Return name, numbers and question of every line."""
-    deltas = ((at, Question(asks="epsilon", at=at, adjacency=adjacency)) for at in numbers["delta"])
-    epsilons = ((at, Question(asks="delta", at=at, adjacency=adjacency)) for at in numbers["epsilon"])
-    rates, priors = numbers["false_positive_rate"], numbers["member_probability"]
-    powers = ((at, PowerQuestion(at=at, adjacency=adjacency)) for at in rates)
-    inverse = ((at, RateQuestion(at=at, adjacency=adjacency)) for at in numbers["true_positive_rate"])
-    found: list[tuple[str, dict[str, float], Question]] = [
-        *(("epsilon", {"delta": at}, question) for at, question in deltas),
-        *(("delta", {"epsilon": at}, question) for at, question in epsilons),
-        *(("true_positive_rate", {"false_positive_rate": at}, question) for at, question in powers),
-        *(("false_positive_rate", {"true_positive_rate": at}, question) for at, question in inverse),
-        ("advantage", {}, AdvantageQuestion()),
-        *(("accuracy", {"member_probability": prior}, accuracy_question(prior)) for prior in priors),
-    ]
-    towards = MEMBERSHIP[RELATIONS[adjacency]]
-    if set(DIRECTIONS[towards]) <= set(DIRECTIONS[adjacency]):  # otherwise the test shows absence
-        for prior in priors:
-            for rate in rates if own_rates else [PRECISION_AT]:
+Asked = tuple[str, dict[str, float], Question, InPhases | None]
+"""Name of a quantity, the numbers at which it is asked, its question, and the problem about it alone."""
+
+
+def _asked(run: InPhases, numbers: dict[str, list[float]], own_rates: bool) -> list[Asked]:
+    """Return the lines of a profile; a precision has no problem of its own."""
+    found, precisions = list[Asked](), list[Asked]()
+    towards = MEMBERSHIP[RELATIONS[run.adjacency]]
+    if set(DIRECTIONS[towards]) <= set(DIRECTIONS[run.adjacency]):  # otherwise the test shows absence
+        for prior in numbers["member_probability"]:
+            for rate in numbers["false_positive_rate"] if own_rates else [PRECISION_AT]:
                 at = {"member_probability": prior, "false_positive_rate": rate}
-                found.append(("precision", at, PowerQuestion(at=rate, adjacency=towards)))
-    for smallest in numbers["smallest_false_positive_rate"]:
-        at = {"smallest_false_positive_rate": smallest}
-        found.append(("mu", at, MuQuestion(at=smallest, adjacency=adjacency)))
+                precisions.append(("precision", at, PowerQuestion(at=rate, adjacency=towards), None))
+    for kind in (*RUN, *RUN_CURVE):
+        found += precisions if kind is RunMu else []
+        for at in [{kind.given: each} for each in numbers[kind.given]] if kind.given else [{}]:
+            problem = kind.from_fields({"phases": run.phases, "adjacency": run.adjacency, **at})
+            found.append((kind.asks, at, question_of(problem), problem))
     return found
 
 
-def _computed(phases: str, adjacency: str, quantity: str, at: dict[str, float]) -> Ends:
+def _computed(problem: InPhases) -> Ends:
     """Return both ends as a question about this quantity alone computes them."""
-    problem = find_problem(NAMES[quantity]).from_fields({"phases": phases, "adjacency": adjacency, **at})
-    method: Method = RunsCertified() if quantity in ("epsilon", "delta") else RunsCurves()
-    answer = method.answer(problem, seed=0)
+    answer = Certified().answer(problem, seed=0)
     return answer.lower, answer.upper
 
 

@@ -3,20 +3,11 @@
 import math
 from typing import Any
 
-from privcore.allocation.comparisons import (
-    PoissonDelta,
-    PoissonEpsilon,
-    ShufflingDelta,
-    ShufflingEpsilon,
-    UnamplifiedDelta,
-    UnamplifiedEpsilon,
-)
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
 from privcore.answer import Answer, Bracket, Status, intersect
 from privcore.method import Cost, Direction, Method
 from privcore.point import Point, evaluate
 from privcore.problem import Problem
-from privcore.registry import TIGHT, answering, promise
+from privcore.registry import TIGHT, answering, find_problem, promise
 from privcore.training.batches import Poisson, Public
 from privcore.training.epochs import Allocation, BallsInBins, Shuffling
 from privcore.training.phase import RELATIONS, Phase
@@ -43,35 +34,31 @@ def own_problem(problem: TrainingProblem) -> Problem | None:
     run = problem.run()
     if len(run) > 1 or problem.asks not in ("epsilon", "delta"):
         return None
-    (phase,), epsilon = run, problem.asks == "epsilon"
-    name = "delta" if epsilon else "epsilon"
+    (phase,), fields = run, {problem.given: problem.at}
     adjacency = ADDED.get(problem.adjacency, problem.adjacency)
-    fields: dict[str, Any] = {"sigma": phase.sigma, "adjacency": adjacency, name: getattr(problem, name)}
-    if isinstance(phase, Shuffling):
-        if RELATIONS[problem.adjacency] == "add-remove":
-            return None
-        whole = {"add-remove": "zero-out"}.get(fields["adjacency"], fields["adjacency"])
-        redraw = phase.redraw if phase.epochs > 1 else "one-epoch"
-        fields |= {"steps": phase.steps, "epochs": phase.epochs, "redraw": redraw, "adjacency": whole}
-        return (ShufflingEpsilon if epsilon else ShufflingDelta).from_fields(fields)
-    if phase.owned > 1:
+    found = _sampler(phase, problem.adjacency, adjacency)
+    if found is None or phase.owned > 1:
         return None
-    return _added(phase, fields, epsilon)
+    sampler, own = found
+    kind = find_problem(f"{sampler}-{problem.asks}")
+    known = {name: value for name, value in phase.as_fields().items() if name in kind.parameters}
+    return kind.from_fields({**known, **fields, "adjacency": adjacency, **own})
 
 
-def _added(phase: Phase, fields: dict[str, Any], epsilon: bool) -> Problem | None:
-    """Return the problem of a sampler that may leave out the example."""
+def _sampler(phase: Phase, stated: str, adjacency: str) -> tuple[str, dict[str, Any]] | None:
+    """Return the name of the sampler of a phase, and the fields that are not those of the phase."""
+    if isinstance(phase, Shuffling):
+        if RELATIONS[stated] == "add-remove":
+            return None
+        own = {"adjacency": "zero-out"} if adjacency == "add-remove" else {}
+        return "shuffling", own | ({"redraw": "one-epoch"} if phase.epochs == 1 else {})
     if isinstance(phase, Poisson):
-        fields |= {"sampling_probability": phase.sampling_probability}
-        fields |= {"steps": phase.steps, "epochs": phase.epochs}
-        return (PoissonEpsilon if epsilon else PoissonDelta).from_fields(fields)
+        return "poisson", {}
     if isinstance(phase, Public):
-        fields |= {"steps": phase.steps, "participations": phase.steps, "epochs": phase.epochs}
-        return (UnamplifiedEpsilon if epsilon else UnamplifiedDelta).from_fields(fields)
+        return "unamplified", {"participations": phase.steps}
     again = not isinstance(phase, BallsInBins) or phase.redraw == "each-epoch" or phase.epochs == 1
-    if isinstance(phase, Allocation) and again and fields["adjacency"] != "replace-one":
-        fields |= {"steps": phase.steps, "epochs": phase.epochs, "participations": phase.participations}
-        return (AllocationEpsilon if epsilon else AllocationDelta).from_fields(fields)
+    if isinstance(phase, Allocation) and again and adjacency != "replace-one":
+        return "allocation", {}
     return None
 
 

@@ -2,12 +2,13 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from privcore import params
-from privcore.problem import Checked
+from privcore.allocation.problems import MORE_NOISE
+from privcore.problem import Checked, Monotone, falls, grows, proved
 from privcore.training import params as training_params
 from privcore.training.samplers import Bounds
 
@@ -26,6 +27,13 @@ RELATIONS = {
 @dataclass(frozen=True, kw_only=True)
 class Phase(Checked):
     """Base of the phases of a run: noise, steps, and the ratios that bound one example or one owner."""
+
+    about: ClassVar[str] = ""
+    """Documentation of the problems about a run of this phase alone, after the name of the quantity."""
+    monotone: ClassVar[Mapping[str, Monotone]] = proved(
+        sigma=falls(MORE_NOISE),
+        epochs=grows("Leaving out the outputs of the last epoch is post-processing."),
+    )
 
     sigma: Annotated[float, params.SIGMA]
 

@@ -1,25 +1,15 @@
-"""Questions about the samplers of training code, and about runs of several phases."""
+"""Questions about training runs: about one sampler, with the fields of its phase, or about several phases."""
 
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, ClassVar, get_type_hints
 
-from privcore import params
-from privcore.allocation.problems import CONVEX, MORE_NOISE, PROFILE
-from privcore.constraint import AtMost
 from privcore.problem import Problem, falls, grows, proved
+from privcore.quantities import DeltaAtEpsilon, EpsilonAtDelta, Quantity, asked
 from privcore.training import params as training_params
-from privcore.training.notation import PHASES_TEXT, phase_named, phases
+from privcore.training.batches import FixedSize, TruncatedPoisson, WithReplacement
+from privcore.training.epochs import BallsInBins
+from privcore.training.notation import PHASES_TEXT, phases
 from privcore.training.phase import Phase
-
-_AT_DELTA = proved(delta=falls(PROFILE))
-_AT_EPSILON = proved(epsilon=falls(PROFILE))
-_EPOCHS = proved(
-    sigma=falls(MORE_NOISE),
-    epochs=grows("Leaving out the outputs of the last epoch is post-processing."),
-)
-_STEPS = proved(steps=grows("Leaving out the outputs of a step is post-processing."), **_EPOCHS)
-_ASKED = ("delta", "epsilon", "adjacency")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,139 +22,43 @@ class TrainingProblem(Problem):
 
     def run(self) -> tuple[Phase, ...]:
         """Return the phases of the run."""
-        fields = {name: value for name, value in self.as_fields().items() if name not in _ASKED}
-        return (phase_named(self.name.rpartition("-")[0], fields),)
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpsilonOfRun(TrainingProblem):
-    """Base of the questions about the smallest epsilon at a delta."""
+class OnePhase(TrainingProblem):
+    """Base of the questions about a run of one phase, whose fields are those of the problem."""
 
-    asks = "epsilon"
-    exp_convex = MappingProxyType({"delta": CONVEX})
+    phase: ClassVar[type[Phase]]
 
-    delta: Annotated[float, params.DELTA]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeltaOfRun(TrainingProblem):
-    """Base of the questions about the delta at an epsilon."""
-
-    asks = "delta"
-    largest = 1.0
-
-    epsilon: Annotated[float, params.EPSILON]
+    def run(self) -> tuple[Phase, ...]:
+        fields = {name: value for name, value in self.as_fields().items() if name in self.phase.parameters}
+        return (self.phase.from_fields(fields),)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Noisy(TrainingProblem):
-    """Base of the questions about steps with the same Gaussian noise, in one or more epochs."""
-
-    sigma: Annotated[float, params.SIGMA]
-    steps: Annotated[int, params.STEPS]
-    epochs: Annotated[int, params.EPOCHS] = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class InBins(Noisy):
-    """Base of the questions about examples that are thrown into the steps of an epoch, as balls into bins."""
-
-    constraints = (AtMost("participations", "steps"),)
-
-    redraw: Annotated[str, training_params.REDRAW]
-    participations: Annotated[int, params.PARTICIPATIONS] = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class BallsInBinsEpsilon(InBins, EpsilonOfRun):
-    """Smallest epsilon if each example is in a random bin (step), kept for all epochs or redrawn in each."""
-
-    name = "balls-in-bins-epsilon"
-    monotone = proved(**_EPOCHS, **_AT_DELTA)
+def of_phase(phase: type[Phase]) -> tuple[type[OnePhase], ...]:
+    """Return the problems about runs of one phase of this kind, with an owner of one example."""
+    hints = get_type_hints(phase, include_extras=True)
+    first = ("sigma", "steps", "epochs")
+    names = [*first, *(name for name in phase.parameters if name not in (*first, "group"))]
+    body = {name: default for name, default in phase.defaults().items() if name in names} | {
+        "__annotations__": {name: hints[name] for name in names},
+        "__doc__": phase.__doc__,
+        "__module__": __name__,
+        "constraints": phase.constraints,
+        "monotone": phase.monotone,
+        "phase": phase,
+    }
+    kind: type[OnePhase] = dataclass(frozen=True, kw_only=True)(
+        type(phase.__name__, (OnePhase, TrainingProblem), body)
+    )
+    return asked(phase.name, kind, phase.about)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BallsInBinsDelta(InBins, DeltaOfRun):
-    """Delta if each example is in one random bin (step), kept for all epochs or redrawn in each."""
-
-    name = "balls-in-bins-delta"
-    monotone = proved(**_EPOCHS, **_AT_EPSILON)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixedBatches(Noisy):
-    """Base of the questions about batches of a fixed number of different examples, drawn for each step."""
-
-    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixedSizeEpsilon(FixedBatches, EpsilonOfRun):
-    """Smallest epsilon if every step draws a batch of fixed size without replacement."""
-
-    name = "fixed-size-epsilon"
-    monotone = proved(**_STEPS, **_AT_DELTA)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixedSizeDelta(FixedBatches, DeltaOfRun):
-    """Delta if every step draws a batch of fixed size without replacement."""
-
-    name = "fixed-size-delta"
-    monotone = proved(**_STEPS, **_AT_EPSILON)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReplacedBatches(Noisy):
-    """Base of the questions about batches whose examples are drawn one by one, with replacement."""
-
-    constraints = (AtMost("batch_size", "examples"),)
-
-    examples: Annotated[int, training_params.SAMPLED_EXAMPLES]
-    batch_size: Annotated[int, training_params.BATCH_SIZE]
-
-
-@dataclass(frozen=True, kw_only=True)
-class WithReplacementEpsilon(ReplacedBatches, EpsilonOfRun):
-    """Smallest epsilon if every step draws a batch of fixed size with replacement."""
-
-    name = "with-replacement-epsilon"
-    monotone = proved(**_STEPS, **_AT_DELTA)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WithReplacementDelta(ReplacedBatches, DeltaOfRun):
-    """Delta if every step draws a batch of fixed size with replacement."""
-
-    name = "with-replacement-delta"
-    monotone = proved(**_STEPS, **_AT_EPSILON)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CutBatches(Noisy):
-    """Base of the questions about Poisson-sampled batches that are cut to a largest size."""
-
-    constraints = (AtMost("largest_batch", "examples"),)
-
-    sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
-    examples: Annotated[int, training_params.SAMPLED_EXAMPLES]
-    largest_batch: Annotated[int, training_params.LARGEST_BATCH]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TruncatedPoissonEpsilon(CutBatches, EpsilonOfRun):
-    """Smallest epsilon of Poisson sampling whose batches are cut to a largest size, as accelerators need."""
-
-    name = "truncated-poisson-epsilon"
-    monotone = proved(**_STEPS, **_AT_DELTA)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TruncatedPoissonDelta(CutBatches, DeltaOfRun):
-    """Delta of Poisson sampling whose batches are cut to a largest size, as accelerators need."""
-
-    name = "truncated-poisson-delta"
-    monotone = proved(**_STEPS, **_AT_EPSILON)
+BINS = BallsInBinsEpsilon, BallsInBinsDelta = of_phase(BallsInBins)
+FIXED_SIZE = FixedSizeEpsilon, FixedSizeDelta = of_phase(FixedSize)
+WITH_REPLACEMENT = WithReplacementEpsilon, WithReplacementDelta = of_phase(WithReplacement)
+TRUNCATED = TruncatedPoissonEpsilon, TruncatedPoissonDelta = of_phase(TruncatedPoisson)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,16 +72,99 @@ class InPhases(TrainingProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunEpsilon(InPhases, EpsilonOfRun):
-    """Smallest epsilon of a run of several phases, each with its own sampling, noise and steps."""
+class AtFalsePositiveRate(Quantity):
+    """The largest true positive rate at a false positive rate.
 
-    name = "run-epsilon"
-    monotone = _AT_DELTA
+    If the adjacency has two directions, the test may try to show the presence or the absence of the example.
+    """
+
+    asks = "true_positive_rate"
+    short = "tpr"
+    given = "false_positive_rate"
+    says = "Largest true positive rate, at a false positive rate, of a membership test on"
+    largest = 1.0
+    monotone = proved(
+        false_positive_rate=grows(
+            "A test with a smaller false positive rate is also allowed at a larger one."
+        )
+    )
+
+    false_positive_rate: Annotated[float, training_params.FALSE_POSITIVE_RATE]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunDelta(InPhases, DeltaOfRun):
-    """Delta of a run of several phases, each with its own sampling, noise and steps."""
+class AtTruePositiveRate(Quantity):
+    """The smallest false positive rate at a true positive rate.
 
-    name = "run-delta"
-    monotone = _AT_EPSILON
+    If the adjacency has two directions, the test may try to show the presence or the absence of the example.
+    """
+
+    asks = "false_positive_rate"
+    short = "fpr"
+    given = "true_positive_rate"
+    says = "Smallest false positive rate, at a true positive rate, of a membership test on"
+    largest = 1.0
+    monotone = proved(
+        true_positive_rate=grows("A test with a larger true positive rate also has a smaller one.")
+    )
+
+    true_positive_rate: Annotated[float, training_params.TRUE_POSITIVE_RATE]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advantage(Quantity):
+    """The largest difference of both rates.
+
+    It is the total variation distance, which is the same in both directions of the adjacency.
+    """
+
+    asks = short = "advantage"
+    says = "Largest difference of true and false positive rate of a membership test on"
+    largest = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtPrior(Quantity):
+    """The largest accuracy at a prior probability.
+
+    The guess uses the prior and all outputs. The accuracy is the same in both directions of the adjacency.
+    """
+
+    asks = short = "accuracy"
+    given = "member_probability"
+    says = "Largest accuracy, at a prior probability, of a guess whether the example was in"
+    largest = 1.0
+
+    member_probability: Annotated[float, training_params.MEMBER_PROBABILITY]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mu(Quantity):
+    """The smallest mu whose Gaussian trade-off curve is above that of the run.
+
+    The curves are compared at false positive rates from the smallest rate to 1 minus this rate. Over all
+    rates, mu would be that of the run without sampling.
+    """
+
+    asks = short = "mu"
+    given = "smallest_false_positive_rate"
+    says = "Smallest mu whose Gaussian trade-off curve is, from a smallest rate on, above that of"
+    monotone = proved(
+        smallest_false_positive_rate=falls("A larger smallest rate leaves fewer rates to compare.")
+    )
+
+    smallest_false_positive_rate: Annotated[float, training_params.SMALLEST_FALSE_POSITIVE_RATE]
+
+
+RUN = RunEpsilon, RunDelta = asked(
+    "run",
+    InPhases,
+    "of a run of several phases, each with its own sampling, noise and steps.",
+    (EpsilonAtDelta, DeltaAtEpsilon),
+)
+RUN_CURVE = RunTpr, RunFpr, RunAdvantage, RunAccuracy, RunMu = asked(
+    "run",
+    InPhases,
+    "a run of several phases.",
+    (AtFalsePositiveRate, AtTruePositiveRate, Advantage, AtPrior, Mu),
+)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 
-from privcore.allocation.comparisons import PoissonEpsilon
+from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.allocation.poisson import PoissonCertified
 from privcore.answer import Answer
 from tests.benchmarks.measure import forget, head, measured, row, verdict
@@ -23,7 +23,7 @@ INTERVAL = 1e-4
 class DrawnRun:
     """A drawn run with our bracket and the upper end of dp-accounting, and the processor seconds of both."""
 
-    asked: PoissonEpsilon
+    asked: Poisson
     ours: Answer
     our_seconds: float
     theirs: float
@@ -34,11 +34,13 @@ def runs() -> Iterator[DrawnRun]:
     """Yield the drawn runs."""
     draw, count = random.Random(SEED), 0
     while count < RUNS:
-        asked = PoissonEpsilon(
-            sigma=float(f"{0.6 * (4.0 / 0.6) ** draw.random():.3g}"),
-            sampling_probability=float(f"{10 ** draw.uniform(-3.0, -1.0):.3g}"),
-            steps=round(10 ** draw.uniform(1.0, 4.3)),
-            delta=draw.choice((1e-5, 1e-6, 1e-8)),
+        asked = PoissonEpsilon.from_fields(
+            {
+                "sigma": float(f"{0.6 * (4.0 / 0.6) ** draw.random():.3g}"),
+                "sampling_probability": float(f"{10 ** draw.uniform(-3.0, -1.0):.3g}"),
+                "steps": round(10 ** draw.uniform(1.0, 4.3)),
+                "delta": draw.choice((1e-5, 1e-6, 1e-8)),
+            }
         )
         ours = measured(lambda: PoissonCertified().answer(asked, seed=0), forget, runs=3)  # noqa: B023
         if ours.value.upper > LARGEST:
@@ -48,11 +50,11 @@ def runs() -> Iterator[DrawnRun]:
         yield DrawnRun(asked, ours.value, ours.seconds, theirs.value, theirs.seconds)
 
 
-def pessimistic(asked: PoissonEpsilon) -> float:
+def pessimistic(asked: Poisson) -> float:
     """Return the upper end of dp-accounting by privacy loss distributions."""
     step = dp_event.PoissonSampledDpEvent(asked.sampling_probability, dp_event.GaussianDpEvent(asked.sigma))
     accountant = PLDAccountant(value_discretization_interval=INTERVAL)
-    return float(accountant.compose(dp_event.SelfComposedDpEvent(step, asked.steps)).get_epsilon(asked.delta))
+    return float(accountant.compose(dp_event.SelfComposedDpEvent(step, asked.steps)).get_epsilon(asked.at))
 
 
 def table() -> Iterator[str]:
@@ -67,7 +69,7 @@ def table() -> Iterator[str]:
             f"{asked.sigma:g}",
             str(asked.steps),
             f"{asked.sampling_probability:g}",
-            f"{asked.delta:g}",
+            f"{asked.at:g}",
         ]
         ends = [f"{ours.lower:.7g}", f"{ours.upper:.9g}", f"{each.theirs:.9g}"]
         above = f"{each.theirs / ours.upper - 1.0:.1e}"

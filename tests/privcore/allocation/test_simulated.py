@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from privcore import Point, evaluate, find
-from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
+from privcore.allocation.problems import Allocation, AllocationDelta, AllocationEpsilon
 from privcore.likelihood_ratio.distribution import Resolution
 from privcore.likelihood_ratio.losses import Participation
 from privcore.likelihood_ratio.saddle import saddle
@@ -52,7 +52,7 @@ def tilted(
     return np.exp(z / sigma - 0.5 / sigma**2), np.exp(weights)
 
 
-def simulated(asked: AllocationEpsilon, epsilon: float, seed: int) -> tuple[float, float]:
+def simulated(asked: Allocation, epsilon: float, seed: int) -> tuple[float, float]:
     """Return an estimate of the divergence at an epsilon and its standard error."""
     sigma, steps, k = asked.sigma, asked.steps, asked.participations
     choice = Participation(participations=k, steps=steps, epochs=1)
@@ -77,7 +77,9 @@ def test_the_divergences_at_both_ends_are_on_the_sides_of_delta(seed: int) -> No
     k = rng.randint(2, min(steps - 1, 20))
     sigma, delta = math.exp(rng.uniform(math.log(0.5), math.log(8.0))), 10.0 ** -rng.uniform(1, 9)
     direction = rng.choice(["remove", "add"])
-    asked = AllocationEpsilon(sigma=sigma, steps=steps, participations=k, delta=delta, adjacency=direction)
+    asked = AllocationEpsilon.from_fields(
+        {"sigma": sigma, "steps": steps, "participations": k, "delta": delta, "adjacency": direction}
+    )
     found = evaluate(Point(problem=asked, method=find("allocation.conditional")()))
     for epsilon, side in ((found.lower, 1.0), (found.upper, -1.0)):
         if epsilon > 0.0:
@@ -89,12 +91,14 @@ def test_the_divergences_at_both_ends_are_on_the_sides_of_delta(seed: int) -> No
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("peer", answers(), ids=lambda peer: f"{peer.sigma}-{peer.steps}-{peer.direction}")
 def test_the_estimates_of_another_accountant_overlap_the_brackets(peer: Estimate) -> None:
-    asked = AllocationDelta(
-        sigma=peer.sigma,
-        steps=peer.steps,
-        participations=peer.participations,
-        epsilon=peer.epsilon,
-        adjacency=peer.direction,
+    asked = AllocationDelta.from_fields(
+        {
+            "sigma": peer.sigma,
+            "steps": peer.steps,
+            "participations": peer.participations,
+            "epsilon": peer.epsilon,
+            "adjacency": peer.direction,
+        }
     )
     found = evaluate(Point(problem=asked, method=find("allocation.conditional")()))
     room = ERRORS * peer.uncertainty

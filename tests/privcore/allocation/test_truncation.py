@@ -195,11 +195,15 @@ def test_the_correction_is_a_part_of_delta() -> None:
     rate = lambda _direction, budget: 0.02 if budget >= 1e-3 else None
 
     def delta_at(epsilon: float) -> Answer:
-        asked = AllocationDelta(sigma=1.0, steps=10, epsilon=epsilon, adjacency="remove")
+        asked = AllocationDelta.from_fields(
+            {"sigma": 1.0, "steps": 10, "epsilon": epsilon, "adjacency": "remove"}
+        )
         return bounded(asked, rate, 0.1)
 
     def epsilon_at(delta: float) -> Answer:
-        asked = AllocationEpsilon(sigma=1.0, steps=10, delta=delta, adjacency="remove")
+        asked = AllocationEpsilon.from_fields(
+            {"sigma": 1.0, "steps": 10, "delta": delta, "adjacency": "remove"}
+        )
         return bounded(asked, rate, 0.1)
 
     assert "correction" in delta_at(1.0).detail

@@ -335,7 +335,7 @@ def test_the_noise_by_the_published_bounds_suffices_and_hardly_less_does(epsilon
     sigma = float(re.findall(r"noise multiplier ([0-9.]+),", found.detail)[0])
 
     def bound(noise: float) -> float:
-        question = AllocationEpsilon(sigma=noise, delta=1e-10, steps=steps)
+        question = AllocationEpsilon.from_fields({"sigma": noise, "delta": 1e-10, "steps": steps})
         return evaluate(Point(problem=question, method=AllocationCombined())).upper
 
     assert bound(sigma) <= epsilon < bound(0.98 * sigma)

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from privcore.allocation.comparisons import PoissonEpsilon
+from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.allocation.poisson import PoissonCertified
 from privcore.answer import Answer
 from privcore.likelihood_ratio import fourier
@@ -33,7 +33,7 @@ def profile(s: float, rate: float, epsilon: float, direction: str) -> mpmath.mpf
     return mpmath.ncdf(z) - kappa * ((1 - q) * mpmath.ncdf(z) + q * mpmath.ncdf(z - s_))
 
 
-def answer(asked: PoissonEpsilon, **options: float) -> Answer:
+def answer(asked: Poisson, **options: float) -> Answer:
     return PoissonCertified(**options).answer(asked, seed=0)
 
 
@@ -67,7 +67,7 @@ def test_many_steps_have_ends_that_meet_a_narrow_bracket_of_grids(seed: int) -> 
     }
     asked = PoissonEpsilon.from_fields(fields)
     narrow = answer(asked, tolerance=1.1e-3)  # too wide for sums to be used
-    lower, upper = epsilon_by_sums(1.0 / sigma, rate, asked.steps, asked.delta, asked.adjacency)
+    lower, upper = epsilon_by_sums(1.0 / sigma, rate, asked.steps, asked.at, asked.adjacency)
     assert upper >= narrow.lower
     assert lower <= narrow.upper
     assert upper <= narrow.upper * (1.0 + 1e-3) + 3.0 * SPACING
@@ -107,7 +107,9 @@ def test_ends_hold_if_much_of_the_mass_is_outside_of_the_window(seed: int, direc
 
 
 def test_a_large_epsilon_beyond_the_range_of_ratios_has_an_upper_end() -> None:
-    asked = PoissonEpsilon(sigma=0.653, steps=20_000, sampling_probability=0.08393, delta=1e-5)
+    asked = PoissonEpsilon.from_fields(
+        {"sigma": 0.653, "steps": 20_000, "sampling_probability": 0.08393, "delta": 1e-5}
+    )
     assert 507.20 < answer(asked).upper < 507.21  # without sampling: 24,400
 
 
@@ -135,7 +137,9 @@ def test_masses_that_doubles_lose_are_not_left_out_of_an_upper_end(
     with mpmath.workdps(400):
         assert upper == math.inf or profile(s, rate, upper, "remove") <= delta
         assert lower == 0.0 or profile(s, rate, lower, "remove") >= delta
-    asked = PoissonEpsilon(sigma=1.0 / s, steps=1, sampling_probability=rate, delta=delta)
+    asked = PoissonEpsilon.from_fields(
+        {"sigma": 1.0 / s, "steps": 1, "sampling_probability": rate, "delta": delta}
+    )
     with mpmath.workdps(400):
         assert profile(s, rate, answer(asked).upper, "remove") <= delta
 

@@ -104,7 +104,7 @@ def test_intervals_of_bags_are_within_three_normal_widths(
 @pytest.mark.parametrize("confidence", [0.5, 0.999])
 @pytest.mark.parametrize("adjacency", ["remove", "add-remove"])
 def test_intervals_of_allocation_are_within_three_normal_widths(adjacency: str, confidence: float) -> None:
-    problem = AllocationDelta(sigma=1.0, steps=20, epsilon=0.5, adjacency=adjacency)
+    problem = AllocationDelta.from_fields({"sigma": 1.0, "steps": 20, "epsilon": 0.5, "adjacency": adjacency})
     method = AllocationMonteCarlo(samples=100_000, sampling="plain", confidence=confidence)
     found = method.answer(problem, 1)
     simulation = Simulation(steps=20, epochs=1, shift=1.0, epsilon=0.5, conditional=False, sparse=False)
