@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, TypeVar, cast
 
 from privcore import params
 from privcore.problem import Problem, falls, proved
+from privcore.stored_names import titled
 
 PROFILE = "The privacy profile is non-increasing in epsilon; its inverse is non-increasing in delta."
 CONVEX = (
@@ -78,7 +79,6 @@ def asked(
         name = f"{sampler}-{quantity.short}"
         notes = "".join((quantity.__doc__ or "").partition("\n\n")[1:])
         body = {"__doc__": f"{quantity.says} {about}{notes}", "__module__": module, "name": name}
-        title = "".join(part.capitalize() for part in name.split("-"))
-        row = type(title, (kind, *others, quantity, last), body)
+        row = type(titled(name), (kind, *others, quantity, last), body)
         found.append(cast(type[S], dataclass(frozen=True, kw_only=True)(row)))
     return tuple(found)

@@ -5,6 +5,82 @@ changes. The tests compare the table with the classes. Completion and the reader
 without the classes.
 """
 
+from typing import NamedTuple
+
+
+class Sampler(NamedTuple):
+    """Row of a sampler.
+
+    Attributes:
+        place: The module below `privcore.training` and the class of its phase.
+        code: Training code that has it.
+        title: Its name in pictures and tables.
+        steps: `fewer` if its upper bounds fall with the steps, `more` if they grow with them at one rate,
+            `any` if steps may also be given together with a batch size; or empty.
+        family: First words of the problems about it, if a topic declares them; by default they are made of
+            the phase.
+    """
+
+    place: str
+    code: str
+    title: str
+    steps: str = "any"
+    family: str = ""
+
+
+SAMPLERS = {
+    "shuffling": Sampler(
+        "epochs:Shuffling",
+        "DataLoader(shuffle=True); tf.data shuffle(n).batch(b)",
+        "shuffled",
+        "fewer",
+        "shuffling",
+    ),
+    "poisson": Sampler(
+        "batches:Poisson",
+        "Opacus make_private(poisson_sampling=True), its default",
+        "Poisson",
+        "more",
+        "poisson",
+    ),
+    "with-replacement": Sampler(
+        "batches:WithReplacement", "DataLoader(sampler=RandomSampler(replacement=True))", "with replacement"
+    ),
+    "fixed-size": Sampler("batches:FixedSize", "random.sample(data, b) in every step", "fixed size"),
+    "balls-in-bins": Sampler("epochs:BallsInBins", "jax_privacy BallsInBinsSampling", "kept bins", "fewer"),
+    "allocation": Sampler(
+        "epochs:Allocation",
+        "jax_privacy RandomAllocationSampling: k random steps",
+        "random allocation",
+        "fewer",
+        "allocation",
+    ),
+    "truncated-poisson": Sampler(
+        "batches:TruncatedPoisson",
+        "jax_privacy CyclicPoissonSampling(truncated_batch_size=B)",
+        "truncated Poisson",
+    ),
+    "none": Sampler(
+        "batches:Public",
+        "DataLoader(shuffle=False), or a shuffle buffer below n",
+        "no amplification",
+        "",
+        "unamplified",
+    ),
+}
+"""Samplers by the words of `--sampling`; a new one is one file with its phase and one line here."""
+
+
+def titled(name: str) -> str:
+    """Return the name of the class of a problem that is made of its stored name.
+
+    Example:
+        >>> titled("balls-in-bins-epsilon")
+        'BallsInBinsEpsilon'
+    """
+    return "".join(part.capitalize() for part in name.split("-"))
+
+
 PROBLEMS = {
     "allocation-epsilon": "allocation.problems:AllocationEpsilon",
     "allocation-delta": "allocation.problems:AllocationDelta",
@@ -27,14 +103,12 @@ PROBLEMS = {
     "unamplified-delta": "allocation.comparisons:UnamplifiedDelta",
     "allocation-error": "allocation.comparisons:AllocationError",
     "poisson-error": "allocation.comparisons:PoissonError",
-    "balls-in-bins-epsilon": "training.problems:BallsInBinsEpsilon",
-    "balls-in-bins-delta": "training.problems:BallsInBinsDelta",
-    "fixed-size-epsilon": "training.problems:FixedSizeEpsilon",
-    "fixed-size-delta": "training.problems:FixedSizeDelta",
-    "with-replacement-epsilon": "training.problems:WithReplacementEpsilon",
-    "with-replacement-delta": "training.problems:WithReplacementDelta",
-    "truncated-poisson-epsilon": "training.problems:TruncatedPoissonEpsilon",
-    "truncated-poisson-delta": "training.problems:TruncatedPoissonDelta",
+    **{
+        name: f"training.problems:{titled(name)}"
+        for sampler in sorted(SAMPLERS)
+        if not SAMPLERS[sampler].family
+        for name in (f"{sampler}-epsilon", f"{sampler}-delta")
+    },
     "run-epsilon": "training.problems:RunEpsilon",
     "run-delta": "training.problems:RunDelta",
     "run-tpr": "training.problems:RunTpr",

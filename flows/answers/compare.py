@@ -15,21 +15,13 @@ from flows.answers.sourced import Sourced
 from flows.answers.training_run import adjacency_of
 from flows.spec.words import number
 from privcore import Bracket, DomainError, Problem, find_problem
+from privcore.stored_names import SAMPLERS
 from privcore.training import TrainingRun
 
-NAMES = {
-    "allocation": "random allocation",
-    "poisson": "Poisson",
-    "shuffling": "shuffled",
-    "balls-in-bins": "kept bins",
-    "fixed-size": "fixed size",
-    "with-replacement": "with replacement",
-    "truncated-poisson": "truncated Poisson",
-    "none": "no amplification",
-}
+NAMES = {word: sampler.title for word, sampler in SAMPLERS.items()}
 """Names of samplers for pictures and tables, by the words of `--sampling`."""
 
-LIGHT = {
+LIGHT = dict.fromkeys(SAMPLERS, "#6b7280") | {
     "allocation": "#0072b2",
     "poisson": "#00825f",
     "shuffling": "#c44f00",
@@ -37,11 +29,10 @@ LIGHT = {
     "fixed-size": "#9a6a00",
     "with-replacement": "#a8588a",
     "truncated-poisson": "#00825f",
-    "none": "#6b7280",
 }
 """Colours on a light ground."""
 
-DARK = {
+DARK = dict.fromkeys(SAMPLERS, "#9aa4af") | {
     "allocation": "#5ab4f0",
     "poisson": "#3fcf9f",
     "shuffling": "#ff8a4c",
@@ -49,7 +40,6 @@ DARK = {
     "fixed-size": "#e8b64c",
     "with-replacement": "#e39ac6",
     "truncated-poisson": "#3fcf9f",
-    "none": "#9aa4af",
 }
 """Colours on a dark ground."""
 

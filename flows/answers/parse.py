@@ -11,18 +11,10 @@ from flows.spec.words import SYNONYMS, number
 from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
 from privcore.errors import ChoiceError
 from privcore.params import EXAMPLES
+from privcore.stored_names import SAMPLERS
 from privcore.training import MORE_STEPS, TrainingRun, from_sizes, with_steps
 
-LOADERS = {
-    "shuffling": "DataLoader(shuffle=True); tf.data shuffle(n).batch(b)",
-    "poisson": "Opacus make_private(poisson_sampling=True), its default",
-    "with-replacement": "DataLoader(sampler=RandomSampler(replacement=True))",
-    "fixed-size": "random.sample(data, b) in every step",
-    "balls-in-bins": "jax_privacy BallsInBinsSampling",
-    "allocation": "jax_privacy RandomAllocationSampling: k random steps",
-    "truncated-poisson": "jax_privacy CyclicPoissonSampling(truncated_batch_size=B)",
-    "none": "DataLoader(shuffle=False), or a shuffle buffer below n",
-}
+LOADERS = {word: sampler.code for word, sampler in SAMPLERS.items()}
 """Samplers by the words of `--sampling`, each with code that has it; docs/training-runs.md has more."""
 
 UNKNOWN = "unknown"
@@ -50,16 +42,7 @@ def sampling_error(sampling: object) -> ChoiceError:
     )
 
 
-SAMPLING = {
-    "allocation": "allocation-epsilon",
-    "poisson": "poisson-epsilon",
-    "shuffling": "shuffling-epsilon",
-    "balls-in-bins": "balls-in-bins-epsilon",
-    "fixed-size": "fixed-size-epsilon",
-    "with-replacement": "with-replacement-epsilon",
-    "truncated-poisson": "truncated-poisson-epsilon",
-    "none": "unamplified-epsilon",
-}
+SAMPLING = {word: f"{sampler.family or word}-epsilon" for word, sampler in SAMPLERS.items()}
 """Schemes that choose the examples of a step, each with the problem about its privacy."""
 
 ZEROED = {"add-remove": "zero-out", "remove": "zero-out-remove", "add": "zero-out-add"}

@@ -64,8 +64,7 @@ Sampling = Annotated[
     str | None,
     typer.Option(
         metavar="WORD",
-        help="Loader of the training code: shuffling, poisson, with-replacement, fixed-size, balls-in-bins, "
-        "allocation, truncated-poisson, none, or unknown for all of them.",
+        help=f"Loader of the training code: {', '.join(LOADERS)}, or unknown for all of them.",
         autocompletion=options.words(*LOADERS, UNKNOWN),
     ),
 ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privcore import PROBLEMS, Problem
+from privcore.stored_names import SAMPLERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ TABS = (
         name="samplers",
         title="Other samplers",
         sweep="training-runs",
-        families=("balls-in-bins", "fixed-size", "with-replacement", "truncated-poisson", "unamplified"),
+        families=(*(word for word, sampler in SAMPLERS.items() if not sampler.family), "unamplified"),
     ),
     Tab(name="runs", title="Training runs", sweep="training-runs", families=("run",)),
     Tab(name="labels", title="Labels", sweep="labels-bounds"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, cast
 
 from privcore import params
@@ -13,15 +14,7 @@ from privcore.problem import Problem
 from privcore.training.brackets import enclosed_run, estimated
 from privcore.training.own_problem import cost_of_proofs, own_problem, proved
 from privcore.training.phase import RELATIONS, unamplified
-from privcore.training.problems import (
-    BINS,
-    FIXED_SIZE,
-    RUN,
-    RUN_CURVE,
-    TRUNCATED,
-    WITH_REPLACEMENT,
-    TrainingProblem,
-)
+from privcore.training.problems import ONE_PHASE, RUN, RUN_CURVE, TrainingProblem
 from privcore.training.samplers import Bounds, composed
 
 CONVEX = "convex order: docs/certified.md; docs/training-runs.md"
@@ -34,7 +27,7 @@ class Certified(Method[TrainingProblem]):
     The noise and the sampling of all phases are fixed in advance, and every phase may use the example.
     """
 
-    problems = (*RUN, *RUN_CURVE, *BINS, *FIXED_SIZE, *WITH_REPLACEMENT, *TRUNCATED)
+    problems = (*RUN, *RUN_CURVE, *chain(*ONE_PHASE.values()))
     direction = Direction.ENCLOSURE
 
     tolerance: Annotated[float, params.TOLERANCE] = params.WIDTH
@@ -104,10 +97,11 @@ def _stored(
     return cast(type[Certified], dataclass(frozen=True, kw_only=True)(kind))
 
 
+_left = dict(ONE_PHASE)  # samplers without a row of their own have that of runs
 BinsCertified = _stored(
     "bins.certified",
     4,
-    BINS,
+    _left.pop("balls-in-bins"),
     "sigma steps",
     f"{FELDMAN_SHENFELD}, Theorem 3.1 (dominating pair); {CHUA_BALLS} (bins)",
     "Enclose balls-in-bins sampling; bins drawn once equal one epoch of allocation at sigma / sqrt(E).",
@@ -115,7 +109,7 @@ BinsCertified = _stored(
 BatchesCertified = _stored(
     "batches.certified",
     2,
-    (*FIXED_SIZE, *WITH_REPLACEMENT),
+    (*_left.pop("fixed-size"), *_left.pop("with-replacement")),
     "sigma sampling_probability steps examples batch_size epochs",
     f"{ZHU}, Theorem 10 (composition), Theorem 11 (replace-one); {BALLE_BARTHE}, Theorems 9 and 10",
     """Enclose batches of fixed size, drawn for each step without or with replacement.
@@ -128,7 +122,7 @@ BatchesCertified = _stored(
 TruncatedCertified = _stored(
     "truncated.certified",
     2,
-    TRUNCATED,
+    _left.pop("truncated-poisson"),
     "sigma sampling_probability steps examples largest_batch epochs",
     f"{CHUA_SCALABLE}, Theorem 3.3; {ZHU}, Theorem 11",
     """Enclose Poisson sampling with truncated batches, as a mixture over whether the others fill the batch.
@@ -139,7 +133,7 @@ TruncatedCertified = _stored(
 RunsCertified = _stored(
     "runs.certified",
     4,
-    RUN,
+    (*RUN, *chain(*_left.values())),
     "phases adjacency",
     f"{FELDMAN_SHENFELD}, Theorem 3.1; {ZHU}, Theorems 10 and 11",
 )

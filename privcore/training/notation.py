@@ -3,33 +3,27 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, TypeVar
 
 from privcore.distributions.notation import CALL, number, spelled
 from privcore.errors import DomainError, unknown
 from privcore.parameter import Choice, Text
 from privcore.problem import Checked
-from privcore.training.batches import FixedSize, Poisson, Public, TruncatedPoisson, WithReplacement
-from privcore.training.epochs import Allocation, BallsInBins, Shuffling
+from privcore.stored_names import SAMPLERS
 from privcore.training.phase import Phase
 from privcore.training.sizes import with_steps
 
-PHASES: dict[str, type[Phase]] = {
-    kind.name: kind
-    for kind in (
-        Allocation,
-        BallsInBins,
-        FixedSize,
-        Poisson,
-        Public,
-        Shuffling,
-        TruncatedPoisson,
-        WithReplacement,
-    )
-}
+
+def _phase(sampler: str) -> type[Phase]:
+    """Return the kind of phase of a sampler."""
+    module, _, kind = SAMPLERS[sampler].place.partition(":")
+    found: type[Phase] = getattr(import_module(f"privcore.training.{module}"), kind)
+    return found
+
+
+PHASES = {kind.name: kind for kind in sorted(map(_phase, SAMPLERS), key=lambda kind: kind.__name__)}
 """Kinds of phases by name; the names are the words of `--sampling`."""
-
-
 MOST_PHASES = 1000
 """Largest number of phases of a run."""
 _FIELD = re.compile(r"\s*([a-z_]+)\s*=\s*([^=]+)")

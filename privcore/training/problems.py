@@ -5,10 +5,9 @@ from typing import Annotated, ClassVar, get_type_hints
 
 from privcore.problem import Problem, falls, grows, proved
 from privcore.quantities import DeltaAtEpsilon, EpsilonAtDelta, Quantity, asked
+from privcore.stored_names import SAMPLERS
 from privcore.training import params as training_params
-from privcore.training.batches import FixedSize, TruncatedPoisson, WithReplacement
-from privcore.training.epochs import BallsInBins
-from privcore.training.notation import PHASES_TEXT, phases
+from privcore.training.notation import PHASES, PHASES_TEXT, phases
 from privcore.training.phase import Phase
 
 
@@ -55,10 +54,9 @@ def of_phase(phase: type[Phase]) -> tuple[type[OnePhase], ...]:
     return asked(phase.name, kind, phase.about)
 
 
-BINS = BallsInBinsEpsilon, BallsInBinsDelta = of_phase(BallsInBins)
-FIXED_SIZE = FixedSizeEpsilon, FixedSizeDelta = of_phase(FixedSize)
-WITH_REPLACEMENT = WithReplacementEpsilon, WithReplacementDelta = of_phase(WithReplacement)
-TRUNCATED = TruncatedPoissonEpsilon, TruncatedPoissonDelta = of_phase(TruncatedPoisson)
+ONE_PHASE = {word: of_phase(kind) for word, kind in PHASES.items() if not SAMPLERS[word].family}
+"""Problems about runs of one phase, by its sampler."""
+globals().update({kind.__name__: kind for kinds in ONE_PHASE.values() for kind in kinds})  # for the registry
 
 
 @dataclass(frozen=True, kw_only=True)

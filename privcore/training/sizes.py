@@ -9,6 +9,7 @@ from typing import Any
 from privcore.errors import DomainError
 from privcore.params import EPOCHS, EXAMPLES, PARTICIPATIONS, STEPS
 from privcore.problem import Problem
+from privcore.stored_names import SAMPLERS
 
 AVERAGE_BATCH = replace(
     EXAMPLES,
@@ -16,11 +17,11 @@ AVERAGE_BATCH = replace(
     symbol="b",
     meaning="Average number of examples in a step, at one participation",
 )
-ANY_STEPS = ("fixed-size", "with-replacement", "truncated-poisson")
+ANY_STEPS = tuple(word for word, sampler in SAMPLERS.items() if sampler.steps == "any")
 """Samplers whose steps may be given together with a batch size, which is a field or a size of batches."""
 MORE_STEPS = ("poisson", *ANY_STEPS)
 """Samplers whose steps draw their batches independently: at one rate, epsilon grows with the steps."""
-FEWER_STEPS = ("allocation", "shuffling", "balls-in-bins")
+FEWER_STEPS = tuple(word for word, sampler in SAMPLERS.items() if sampler.steps == "fewer")
 """Samplers that use an example a fixed number of times in an epoch: its upper bounds fall with the steps."""
 SIZES = {parameter.name: parameter for parameter in (EXAMPLES, AVERAGE_BATCH)}
 """Numbers that determine the steps of an epoch, and the sampling probability."""
