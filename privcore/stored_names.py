@@ -30,14 +30,14 @@ class Sampler(NamedTuple):
 
 SAMPLERS = {
     "shuffling": Sampler(
-        "epochs:Shuffling",
+        "epochs:ShufflingPhase",
         "DataLoader(shuffle=True); tf.data shuffle(n).batch(b)",
         "shuffled",
         "fewer",
         "shuffling",
     ),
     "poisson": Sampler(
-        "batches:Poisson",
+        "batches:PoissonPhase",
         "Opacus make_private(poisson_sampling=True), its default",
         "Poisson",
         "more",
@@ -49,7 +49,7 @@ SAMPLERS = {
     "fixed-size": Sampler("batches:FixedSize", "random.sample(data, b) in every step", "fixed size"),
     "balls-in-bins": Sampler("epochs:BallsInBins", "jax_privacy BallsInBinsSampling", "kept bins", "fewer"),
     "allocation": Sampler(
-        "epochs:Allocation",
+        "epochs:AllocationPhase",
         "jax_privacy RandomAllocationSampling: k random steps",
         "random allocation",
         "fewer",

@@ -14,7 +14,7 @@ from privcore.errors import DomainError
 from privcore.likelihood_ratio.questions import Question, requested
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.training.brackets import enclosed_run
-from privcore.training.epochs import Shuffling
+from privcore.training.epochs import ShufflingPhase
 from privcore.training.samplers import Above, Bounds, composed
 
 SAMPLERS = ("poisson", "shuffling", "shuffling-once", "none")
@@ -144,10 +144,12 @@ class OpacusRun:
             if not squares:
                 return Bounds((public,), ())
             steps = max(squares, key=lambda length: squares[length])
-            one = Shuffling(sigma=1.0 / math.sqrt(squares[steps]), steps=steps, redraw="once")
+            one = ShufflingPhase(sigma=1.0 / math.sqrt(squares[steps]), steps=steps, redraw="once")
             return Bounds((public,), one.bounds(self.adjacency, 1.0).below)
         parts = [
-            Shuffling(sigma=noise, steps=steps, epochs=count, redraw="each-epoch").bounds(self.adjacency, 1.0)
+            ShufflingPhase(sigma=noise, steps=steps, epochs=count, redraw="each-epoch").bounds(
+                self.adjacency, 1.0
+            )
             for (noise, steps), count in sorted(counted.items())
         ]
         below = composed(parts).below if parts else ()

@@ -15,8 +15,7 @@ from privcore.allocation.problems import (
     SampledSteps,
 )
 from privcore.constraint import AtLeast, AtMost, NoneOf
-from privcore.problem import falls, grows, product, proved
-from privcore.quantities import asked
+from privcore.problem import asked, falls, grows, product, proved
 
 ORDER_OF_EPOCHS = NoneOf(
     "redraw",

@@ -7,8 +7,7 @@ from typing import Annotated
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.constraint import AtMost
-from privcore.problem import Problem, falls, grows, proved
-from privcore.quantities import asked
+from privcore.problem import Problem, asked, falls, grows, proved
 
 MORE_NOISE = (
     "Adding independent Gaussian noise to the outputs is post-processing, so no divergence grows with the "

@@ -400,7 +400,7 @@ _KINDS = {"true_positive_rate": PowerQuestion, "false_positive_rate": RateQuesti
 
 
 def question_of(problem: Problem) -> Question:
-    """Return the quantity that a problem about a privacy curve asks for."""
+    """Return the quantity of a problem about a privacy curve."""
     if problem.asks == "advantage":
         return AdvantageQuestion()
     if problem.asks == "accuracy":

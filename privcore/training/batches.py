@@ -45,7 +45,7 @@ class Public(Drawn, Owned):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Poisson(Drawn, Owned):
+class PoissonPhase(Drawn, Owned):
     """Steps that include each example independently with a probability."""
 
     name = "poisson"

@@ -82,7 +82,7 @@ def _stored(
         problems: The problems whose answers are stored under this name.
         shares: Names of the fields that share distributions.
         reference: Theorems for these problems; convex order is common to all.
-        states: Documentation: what holds for these problems.
+        states: Documentation about these problems.
     """
     said = {
         "__doc__": states,

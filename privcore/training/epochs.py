@@ -87,7 +87,7 @@ MOST_OCCUPIED = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Allocation(Owned):
+class AllocationPhase(Owned):
     """Epochs in which each example is used in k of the t steps; the steps are drawn in each epoch."""
 
     name = "allocation"
@@ -113,7 +113,7 @@ class Allocation(Owned):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BallsInBins(Allocation):
+class BallsInBins(AllocationPhase):
     """Epochs in which each example is in k of the t bins, one for each step.
 
     The bins are drawn once, or in each epoch. With bins drawn once, the means of the outputs of a step over
@@ -132,7 +132,7 @@ class BallsInBins(Allocation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shuffling(Phase):
+class ShufflingPhase(Phase):
     """Epochs of a permutation of all examples, cut into one batch for each step."""
 
     name = "shuffling"
@@ -218,7 +218,7 @@ class ShuffledBelow(Ratio):
         return 3 * powering(self.steps)
 
 
-def allocated(phase: Allocation, s: float, epochs: int, relation: str) -> Bounds:
+def allocated(phase: AllocationPhase, s: float, epochs: int, relation: str) -> Bounds:
     """Return the bounds of allocation to k of t steps over several epochs.
 
     Args:

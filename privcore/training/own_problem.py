@@ -8,8 +8,8 @@ from privcore.method import Cost, Direction, Method
 from privcore.point import Point, evaluate
 from privcore.problem import Problem
 from privcore.registry import TIGHT, answering, find_problem, promise
-from privcore.training.batches import Poisson, Public
-from privcore.training.epochs import Allocation, BallsInBins, Shuffling
+from privcore.training.batches import PoissonPhase, Public
+from privcore.training.epochs import AllocationPhase, BallsInBins, ShufflingPhase
 from privcore.training.phase import RELATIONS, Phase
 from privcore.training.problems import TrainingProblem
 
@@ -47,17 +47,17 @@ def own_problem(problem: TrainingProblem) -> Problem | None:
 
 def _sampler(phase: Phase, stated: str, adjacency: str) -> tuple[str, dict[str, Any]] | None:
     """Return the name of the sampler of a phase, and the fields that are not those of the phase."""
-    if isinstance(phase, Shuffling):
+    if isinstance(phase, ShufflingPhase):
         if RELATIONS[stated] == "add-remove":
             return None
         own = {"adjacency": "zero-out"} if adjacency == "add-remove" else {}
         return "shuffling", own | ({"redraw": "one-epoch"} if phase.epochs == 1 else {})
-    if isinstance(phase, Poisson):
+    if isinstance(phase, PoissonPhase):
         return "poisson", {}
     if isinstance(phase, Public):
         return "unamplified", {"participations": phase.steps}
     again = not isinstance(phase, BallsInBins) or phase.redraw == "each-epoch" or phase.epochs == 1
-    if isinstance(phase, Allocation) and again and adjacency != "replace-one":
+    if isinstance(phase, AllocationPhase) and again and adjacency != "replace-one":
         return "allocation", {}
     return None
 

@@ -2,13 +2,13 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from privcore import params
 from privcore.allocation.problems import MORE_NOISE
-from privcore.problem import Checked, Monotone, falls, grows, proved
+from privcore.problem import Checked, falls, grows, proved
 from privcore.training import params as training_params
 from privcore.training.samplers import Bounds
 
@@ -28,9 +28,9 @@ RELATIONS = {
 class Phase(Checked):
     """Base of the phases of a run: noise, steps, and the ratios that bound one example or one owner."""
 
-    about: ClassVar[str] = ""
+    about = ""
     """Documentation of the problems about a run of this phase alone, after the name of the quantity."""
-    monotone: ClassVar[Mapping[str, Monotone]] = proved(
+    monotone = proved(
         sigma=falls(MORE_NOISE),
         epochs=grows("Leaving out the outputs of the last epoch is post-processing."),
     )

@@ -1,10 +1,18 @@
 """Questions about training runs: about one sampler, with the fields of its phase, or about several phases."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, get_type_hints
+from typing import Annotated, get_type_hints
 
-from privcore.problem import Problem, falls, grows, proved
-from privcore.quantities import DeltaAtEpsilon, EpsilonAtDelta, Quantity, asked
+from privcore.problem import (
+    CurveQuantity,
+    DeltaAtEpsilon,
+    EpsilonAtDelta,
+    Problem,
+    asked,
+    falls,
+    grows,
+    proved,
+)
 from privcore.stored_names import SAMPLERS
 from privcore.training import params as training_params
 from privcore.training.notation import PHASES, PHASES_TEXT, phases
@@ -28,7 +36,8 @@ class TrainingProblem(Problem):
 class OnePhase(TrainingProblem):
     """Base of the questions about a run of one phase, whose fields are those of the problem."""
 
-    phase: ClassVar[type[Phase]]
+    phase = Phase
+    """Kind of the phase."""
 
     def run(self) -> tuple[Phase, ...]:
         fields = {name: value for name, value in self.as_fields().items() if name in self.phase.parameters}
@@ -70,7 +79,7 @@ class InPhases(TrainingProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtFalsePositiveRate(Quantity):
+class AtFalsePositiveRate(CurveQuantity):
     """The largest true positive rate at a false positive rate.
 
     If the adjacency has two directions, the test may try to show the presence or the absence of the example.
@@ -91,7 +100,7 @@ class AtFalsePositiveRate(Quantity):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtTruePositiveRate(Quantity):
+class AtTruePositiveRate(CurveQuantity):
     """The smallest false positive rate at a true positive rate.
 
     If the adjacency has two directions, the test may try to show the presence or the absence of the example.
@@ -110,7 +119,7 @@ class AtTruePositiveRate(Quantity):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advantage(Quantity):
+class Advantage(CurveQuantity):
     """The largest difference of both rates.
 
     It is the total variation distance, which is the same in both directions of the adjacency.
@@ -122,7 +131,7 @@ class Advantage(Quantity):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtPrior(Quantity):
+class AtPrior(CurveQuantity):
     """The largest accuracy at a prior probability.
 
     The guess uses the prior and all outputs. The accuracy is the same in both directions of the adjacency.
@@ -137,7 +146,7 @@ class AtPrior(Quantity):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mu(Quantity):
+class Mu(CurveQuantity):
     """The smallest mu whose Gaussian trade-off curve is above that of the run.
 
     The curves are compared at false positive rates from the smallest rate to 1 minus this rate. Over all
