@@ -368,6 +368,7 @@ VERSIONS = {
     "labels.composition": 4,
     "labels.infinite": 2,
     "labels.member": 2,
+    "labels.residual": 2,
     "labels.response": 3,
     "labels.sampling": 6,
     "membership.clopper": 2,

@@ -1,8 +1,10 @@
 """Bounds for any column or prior: attackers who see a lattice of etas, and second moments over bags."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import combinations_with_replacement
 from typing import get_args
 
 import numpy as np
@@ -73,7 +75,65 @@ class Members:
         return classes, scipy.fft.next_fast_len(int(12.0 * spread) + 2)
 
 
-def window(members: Members, others: int, epsilon: float) -> tuple[int, float]:
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    r"""Noise of the sum of the labels, as mixtures of kernels on the whole numbers.
+
+    Attributes:
+        kernels: Transforms of the kernels, $E e^{-i t n}$ at angles t.
+        finer: Coefficients of the kernels, shape (outputs, kernels), that reveal no less than the noisy sum.
+        coarser: Coefficients that reveal no more.
+        logs: Upper bounds of the logarithms of the moment generating functions of the kernels, at `_RATES`
+            and their negatives.
+    """
+
+    kernels: tuple[Callable[[Array], Complex | Array], ...]
+    finer: Array
+    coarser: Array
+    logs: Array
+
+
+def noise_of(mechanism: str, epsilon: float, parts: int) -> Noise:
+    r"""Return the noise of a mechanism with bags.
+
+    With $r = e^{-\varepsilon}$ the density of a count with Laplace noise at $m + t$, $0 \le t \le 1$, is
+    $\frac\varepsilon2 (e^{-\varepsilon t} A(m) + e^{-\varepsilon (1 - t)} B(m))$, with kernels A and B of
+    weights $r^n$ at $n \ge 0$ and $r^{-n - 1}$ at $n < 0$. Its integrals over N equal parts of [0, 1] are an
+    output that is cut, and reveal less. Two-sided geometric noise of ratio $e^{-\varepsilon / N}$ on the
+    multiples of 1 / N reveals more: it moves the density inside each part to the two ends of the part, with
+    the same mean, and the advantage is convex in the coefficients of A and B.
+
+    Args:
+        mechanism: A mechanism with bags.
+        epsilon: Label differential privacy of the noise; infinity for no noise.
+        parts: Number N of parts between two counts; for Laplace noise only.
+    """
+    if mechanism != "llp-laplace":
+        only = np.ones((1, 1))
+        kernels = (partial(noise_transform, epsilon),)
+        return Noise(kernels=kernels, finer=only, coarser=only, logs=_noise_logs(epsilon))
+    r, rest = np.exp(-np.longdouble(epsilon)), -np.expm1(-np.longdouble(epsilon))
+
+    def above(angles: Array) -> Complex:
+        return np.asarray(rest / (1 - r * np.exp(-1j * angles)))
+
+    def below(angles: Array) -> Complex:
+        turn = np.exp(1j * angles)
+        return np.asarray(rest * turn / (1 - r * turn))
+
+    t = np.arange(parts) / parts
+    falls, rises = np.exp(-epsilon * t), np.exp(-epsilon * (1.0 - t))
+    cut = -0.5 * math.expm1(-epsilon / parts) / -math.expm1(-epsilon)
+    return Noise(
+        kernels=(above, below),
+        finer=math.tanh(0.5 * epsilon / parts) / -math.expm1(-epsilon) * np.stack([falls, rises], axis=1),
+        coarser=cut * np.stack([falls, falls[::-1]], axis=1),
+        # a = above, which is at most 1 + r times two-sided geometric noise, and below is -1 - a
+        logs=_noise_logs(epsilon) + _RATES + math.log(2.0),
+    )
+
+
+def window(members: Members, others: int, noise: Noise) -> tuple[int, float]:
     r"""Return half the width, in counts, of a window of residuals, and the probability outside it.
 
     Chernoff's inequality for the sum of independent $y - c / L$ and of the noise.
@@ -85,7 +145,7 @@ def window(members: Members, others: int, epsilon: float) -> tuple[int, float]:
         each = (1.0 - members.rates) * np.exp(-rate * deviations) + members.rates * np.exp(
             rate * (1.0 - deviations)
         )
-        logs.append(others * np.log(dot(each, members.masses)) + _noise_logs(epsilon))
+        logs.append(others * np.log(dot(each, members.masses)) + noise.logs)
     return _reach(np.maximum(*logs), _OUTSIDE)
 
 
@@ -114,18 +174,6 @@ def noise_transform(epsilon: float, angles: Array) -> Array:
     return np.asarray((1 - r) ** 2 / ((1 - r) ** 2 + 4 * r * np.sin(angles / 2) ** 2))
 
 
-def geometric_noise(epsilon: float, fineness: int, counts: int) -> Array:
-    """Return the characteristic function of L times two-sided geometric noise; of 0 for no noise."""
-    return noise_transform(epsilon, fineness * _angles(fineness * counts))
-
-
-def cut_laplace_noise(epsilon: float, fineness: int, counts: int) -> Complex:
-    """Return the characteristic function of L times Laplace noise, cut to a whole number."""
-    r = np.exp(-np.longdouble(epsilon) / fineness)
-    turn = np.exp(1j * _angles(fineness * counts).astype(np.clongdouble))
-    return np.asarray((1 - r) / 2 * (1 / (1 - r * turn) + 1 / (turn * (1 - r / turn))))
-
-
 def power(base: Complex, exponent: int) -> Complex:
     """Return a power by repeated squaring, with a relative error of a few roundings times the exponent."""
     result = np.ones_like(base)
@@ -151,7 +199,9 @@ def _error(squares: float, others: int, entries: int) -> float:
     return (others + 4.0) * 16.0 * (math.log2(entries) + 4.0) * _ROUNDING * math.sqrt(squares)
 
 
-def residual_law(members: Members, levels: int, others: int, noise: Complex | Array) -> tuple[Array, float]:
+def residual_law(
+    members: Members, levels: int, others: int, noise: Noise, counts: int
+) -> tuple[Array, float]:
     r"""Return the distribution of $\sum (L y - c)$ plus L times the noise, and of a sum of variance classes.
 
     Both are folded into a window, as a weaker attacker may do.
@@ -160,12 +210,14 @@ def residual_law(members: Members, levels: int, others: int, noise: Complex | Ar
         members: A member, with the lattice.
         levels: Number of classes of variances; 0 for none.
         others: Number of members, >= 1.
-        noise: Characteristic function of the noise of U, shape (window,); its size is that of the window.
+        noise: Kernels of the noise.
+        counts: Width of the window in counts.
 
     Returns:
-        Probabilities, shape (window, classes), rounded to doubles, and the largest error of an entry.
+        Probabilities for each kernel, shape (kernels, window, classes), rounded to doubles, and the largest
+        error of an entry.
     """
-    size = noise.size
+    size = counts * members.fineness
     classes, width = members.classes(levels, others)
     one = np.zeros((size, width), dtype=np.longdouble)
     ones, zeros = members.masses * members.rates, members.masses * (1.0 - members.rates)
@@ -174,8 +226,10 @@ def residual_law(members: Members, levels: int, others: int, noise: Complex | Ar
     base = scipy.fft.fft2(one)
     powers = power(base, others - 1)
     error = _error(float(np.mean(np.abs(powers) ** 2)), others, one.size)
-    powers *= base * noise[:, None]
-    return np.maximum(scipy.fft.ifft2(powers).real, 0.0).astype(float) + 0.0, error
+    powers *= base
+    angles = members.fineness * _angles(size)
+    laws = [scipy.fft.ifft2(powers * kernel(angles)[:, None]).real for kernel in noise.kernels]
+    return np.maximum(np.stack(laws), 0.0).astype(float) + 0.0, error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +238,9 @@ class Moments:
 
     Attributes:
         weights: Means of $e^{-\tau V}$ over bags with one remainder and one sum of classes.
-        squares: Means of $e^{\tau V} q(u)^2$, one for each residual u.
-        products: Means of $e^{\tau V} q(u) q(u + L)$, rounded down.
+        squares: Means of $e^{\tau V} q(u)^2$, one for each residual u; for each pair of kernels of the noise,
+            of products of both, twice if they are different.
+        products: Means of $e^{\tau V} q(u) q(u + L)$, rounded down; for different kernels, of both orders.
         error: Largest error of an entry.
     """
 
@@ -194,9 +249,22 @@ class Moments:
     products: Array
     error: float
 
+    def of_mixture(self, shares: Array) -> tuple[Array, Array]:
+        """Return the squares, rounded up, and products, rounded down, of a mixture of the kernels."""
+        if shares.size == 1:
+            return self.squares[0], self.products[0]
+        pairs = [x * y for x, y in combinations_with_replacement(shares.tolist(), 2)]
+        squares, products = (
+            sum(share * each for share, each in zip(pairs, table, strict=True))
+            for table in (self.squares, self.products)
+        )
+        sizes = sum(share * np.abs(each) for share, each in zip(pairs, self.products, strict=True))
+        # a pair takes at most two products and three sums
+        return squares * (1.0 + 8.0 * UNIT), products - 8.0 * UNIT * sizes
+
 
 def second_moments(
-    members: Members, levels: int, tau: float, others: int, epsilon: float, counts: int
+    members: Members, levels: int, tau: float, others: int, noise: Noise, counts: int
 ) -> Moments:
     r"""Return the second moments as probabilities that two releases of the same bag agree, or differ by 1.
 
@@ -209,7 +277,7 @@ def second_moments(
         levels: Number of classes of variances; 0 for none.
         tau: Weight of the variances.
         others: Number of members.
-        epsilon: Label differential privacy of the geometric noise; infinity for none.
+        noise: Kernels of the noise.
         counts: Width of the window in counts.
     """
     size, steps = counts * members.fineness, members.fineness
@@ -218,7 +286,7 @@ def second_moments(
     heavy = members.masses * np.exp(tau * (v - mean))
     light = members.masses * np.exp(-tau * (v - mean))
     means = heavy.sum() + 2.0 * (np.cosh(_RATES) - 1.0) * float(np.sum(heavy * v))
-    logs = others * np.log(means) + 2.0 * _noise_logs(epsilon)
+    logs = others * np.log(means) + 2.0 * noise.logs
     reach, lost = _reach(logs, _LOST)
     frequencies = 2 * scipy.fft.next_fast_len(reach // 2 + 2)
     classes, width = members.classes(levels, others)
@@ -228,8 +296,9 @@ def second_moments(
     weights = np.maximum(scipy.fft.ifft2(power(scipy.fft.fft2(remainders), others)).real, 0.0)
     left, right = (-members.points) % size, (steps - members.points) % size
     angles = _angles(size)[:, None] * steps
-    squares = np.zeros((size, width), dtype=np.longdouble)
-    products = np.zeros((size, width), dtype=np.longdouble)
+    pairs = list(combinations_with_replacement(range(len(noise.kernels)), 2))
+    squares = np.zeros((len(pairs), size, width), dtype=np.longdouble)
+    products = np.zeros((len(pairs), size, width), dtype=np.longdouble)
     norm = 0.0
     for j in range(frequencies // 2 + 1):
         phase = 2 * np.longdouble(np.pi) * j / frequencies
@@ -242,12 +311,16 @@ def second_moments(
         times = 1.0 if j in (0, frequencies // 2) else 2.0
         norm += times * float(np.mean(np.abs(powers) ** 2)) / frequencies
         powers *= base
-        if math.isfinite(epsilon):
-            powers *= noise_transform(epsilon, angles + phase) * noise_transform(epsilon, np.asarray(phase))
-        here = scipy.fft.ifft2(powers)
-        squares += times * here.real
-        products += times * (here / turn).real
-    error = _error(norm, others, size * width * frequencies) + lost
+        firsts = [kernel(angles + phase) for kernel in noise.kernels]
+        seconds = [np.conj(kernel(np.asarray(phase))) for kernel in noise.kernels]
+        for place, (first, second) in enumerate(pairs):
+            here = scipy.fft.ifft2(powers * (firsts[first] * seconds[second]))
+            both = 1.0 if first == second else 2.0
+            squares[place] += both * times * here.real
+            products[place] += times * (here / turn).real
+            if first != second:  # the other order, shifted to the residual of its first copy
+                products[place] += times * np.roll((here * turn).real, -steps, axis=0)
+    error = 2.0 ** (len(pairs) > 1) * (_error(norm, others, size * width * frequencies) + lost)
     small = float(np.finfo(float).tiny)
     every = np.tile(weights.astype(float), (counts, 1))
     return Moments(
@@ -284,8 +357,8 @@ class LabelsResidual(Method[Answered]):
     over bags with the same remainder of $\sum c_j$ by L, by the inequality of Cauchy and Schwarz, where V is
     the variance of the sum. Second moments are probabilities of two copies of the labels of a bag, see
     `residuals`. In small bags, a sum of classes of the variances is fixed, too. The attacked eta is
-    spread to a grid. With Laplace noise, the release is cut to the lattice for the lower end, and the upper
-    end is that of geometric noise.
+    spread to a grid. Laplace noise lies between an output that is cut to parts of a count, for the lower end,
+    and geometric noise on these parts, for the upper end.
 
     In a partition of N rows, different rows are drawn with at most $N^k (N - k)! / N!$ times the probability
     of independent draws; and the different rows among more independent draws are a smaller bag of the
@@ -298,6 +371,7 @@ class LabelsResidual(Method[Answered]):
     reference = (
         "Jensen's inequality, its converse, and the inequality of Cauchy and Schwarz; the method is ours"
     )
+    version = 2
 
     def applies(self, problem: Answered) -> str | None:
         if problem.mechanism in SINGLE:
@@ -321,6 +395,8 @@ class LabelsResidual(Method[Answered]):
         wide = 20.0 * deviation + 60.0 + 70.0 / epsilon
         classes = 100.0 if _levels(problem.bag_size - 1, problem.label_epsilon) else 4.0
         entries = wide * _FINEST * wide * len(_FEW_TILTS) * classes
+        if problem.mechanism == "llp-laplace":
+            entries *= 1.0 + 0.25 * _parts(problem.bag_size - 1)
         size = 0 if problem.distribution.atoms is None else problem.distribution.atoms[0].size
         seconds = 0.5 + 2.5e-8 * entries * min(1.0, (problem.bag_size + 2.0) / 16.0) + 3e-7 * size
         return Cost(seconds=seconds, bytes=2e8 + 100.0 * size)
@@ -346,7 +422,9 @@ def _advantage(problem: LabelProblem) -> tuple[float, float, int]:
     low_law, high_law = coarser_and_spread(law)
     own = problem.eta if isinstance(problem, LabelAdvantageAt) else None
     fineness = _fineness(high_law)
-    slack = (k + 10.0) * (law.error + 128.0 * UNIT) + 1e-15 * BINS  # bins have the means of their rows
+    # Bins have the means of their rows. The coefficients of the kernels of Laplace noise err by 16 UNIT in
+    # all, since the error of e^-y is at most y e^-y UNIT, and these sum to less than 1.
+    slack = (k + 10.0) * (law.error + 128.0 * UNIT) + 1e-15 * BINS
 
     def upper(others: int) -> float:
         return _upper(problem, high_law, own, fineness, others) + slack
@@ -367,6 +445,11 @@ def _levels(others: int, epsilon: float) -> int:
     if epsilon < _LITTLE_NOISE:
         return 0
     return 8 if others < 16 else 4 if others < 32 else 0
+
+
+def _parts(others: int) -> int:
+    """Return a number of parts between two counts; the gap of geometric to Laplace noise is about 0.4 / k."""
+    return max(1, round(20.0 / math.sqrt(others + 1.0)))
 
 
 def _fineness(law: tuple[Array, Array]) -> int:
@@ -391,14 +474,16 @@ def _lower(
     points = np.flatnonzero(mass > 0.0)
     rates = np.bincount(place, weights * values, fineness + 1)[points] / mass[points]
     members = Members(fineness=fineness, points=points, masses=mass[points], rates=np.minimum(1.0, rates))
-    epsilon = problem.label_epsilon
-    counts = scipy.fft.next_fast_len(2 * window(members, others, epsilon)[0])
-    levels = _levels(others, epsilon)
-    noise = cut_laplace_noise if problem.mechanism == "llp-laplace" else geometric_noise
-    q, error = residual_law(members, levels, others, noise(epsilon, fineness, counts))
-    one, zero = np.roll(q, fineness, axis=0), q
+    noise = noise_of(problem.mechanism, problem.label_epsilon, 2 * _parts(others))
+    counts = scipy.fft.next_fast_len(2 * window(members, others, noise)[0])
+    laws, error = residual_law(members, _levels(others, problem.label_epsilon), others, noise, counts)
     own_values, own_weights = law if own is None else (np.array([own]), np.ones(1))
-    return _overturned(own_values, own_weights, one.ravel(), zero.ravel()) - 2.0 * q.size * error
+    total = 0.0
+    for shares in noise.coarser:
+        q = np.tensordot(shares, laws, axes=1)
+        one, zero = np.roll(q, fineness, axis=0), q
+        total += _overturned(own_values, own_weights, one.ravel(), zero.ravel())
+    return total - 2.0 * laws.size * error
 
 
 def _overturned(values: Array, weights: Array, one: Array, zero: Array) -> float:
@@ -423,47 +508,69 @@ def _upper(
     problem: LabelProblem, law: tuple[Array, Array], own: float | None, fineness: int, others: int
 ) -> float:
     """Return the bound from second moments, rounded up."""
-    epsilon = problem.label_epsilon
     lattice = np.arange(fineness + 1) / fineness
     mass = spread(*law, lattice)
     points = np.flatnonzero(mass > 0.0)
     members = Members(fineness=fineness, points=points, masses=mass[points], rates=lattice[points])
-    reach, outside = window(members, others, epsilon)
+    # one part is the geometric noise itself
+    mechanism = problem.mechanism if _parts(others) > 1 else "llp-geometric"
+    noise = noise_of(mechanism, problem.label_epsilon, _parts(others))
+    reach, outside = window(members, others, noise)
     counts = scipy.fft.next_fast_len(2 * reach)
-    levels = _levels(others, epsilon)
-    q, error = residual_law(members, levels, others, geometric_noise(epsilon, fineness, counts))
-    one, zero = np.roll(q, fineness, axis=0), q
+    levels = _levels(others, problem.label_epsilon)
+    laws, error = residual_law(members, levels, others, noise, counts)
     variance = max(0.3, others * float(np.sum(members.masses * members.variances)))
     tilts = _FEW_TILTS if levels else _TILTS
-    found = [second_moments(members, levels, tilt / variance, others, epsilon, counts) for tilt in tilts]
+    found = [second_moments(members, levels, tilt / variance, others, noise, counts) for tilt in tilts]
     half = 0.5 * (1.0 - (np.arange(_NODES, -1.0, -1.0) / _NODES) ** 1.5)
     nodes = np.concatenate([half, 1.0 - half[-2::-1]])
     owns = (nodes, spread(*law, nodes)) if own is None else (np.array([own]), np.ones(1))
-    shifted = [
-        (m, np.roll(m.squares, fineness, axis=0), np.roll(m.products, fineness, axis=0)) for m in found
-    ]
+    total = math.fsum(_of_mixture(shares, found, laws, error, fineness, *owns) for shares in noise.finer)
+    return total * (1.0 + SUMMED) + 2.0 * outside
+
+
+def _of_mixture(
+    shares: Array, found: list[Moments], laws: Array, error: float, fineness: int, etas: Array, weights: Array
+) -> float:
+    """Return the bound for one mixture of the kernels of the noise, over the attacked etas.
+
+    Args:
+        shares: Coefficients of the kernels.
+        found: Second moments for several tilts.
+        laws: The distributions of `residual_law`.
+        error: Largest error of an entry of them.
+        fineness: Steps of the lattice.
+        etas: Those of the attacked examples.
+        weights: Their probabilities.
+    """
+    zero = np.tensordot(shares, laws, axes=1)
+    one, shifted = np.roll(zero, fineness, axis=0), []
+    for moments in found:
+        squares, products = moments.of_mixture(shares)
+        on, both = (np.roll(each, fineness, axis=0) for each in (squares, products))
+        shifted.append((moments.weights, squares, on, both))
     total = 0.0
-    for eta, weight in zip(*owns, strict=True):
+    for eta, weight in zip(etas, weights, strict=True):
         if weight == 0.0 or eta in (0.0, 1.0):
             continue
         sign = 1.0 if eta <= 0.5 else -1.0
         mean = sign * (eta * one - (1.0 - eta) * zero) + error
-        squares = np.minimum.reduce([m.weights * _square(m, on, both, eta) for m, on, both in shifted])
+        least = np.minimum.reduce([means * _square(eta, *tables) for means, *tables in shifted])
         most = (eta * one if sign > 0.0 else (1.0 - eta) * zero) + error
-        bound = 0.5 * (mean + np.sqrt(squares * (1.0 + SUMMED)))
+        bound = 0.5 * (mean + np.sqrt(least * (1.0 + SUMMED)))
         total += weight * float(np.minimum(np.maximum(0.0, bound), most).sum())
-    return total * (1.0 + SUMMED) + 2.0 * outside
+    return total
 
 
-def _square(moments: Moments, on: Array, both: Array, eta: float) -> Array:
+def _square(eta: float, squares: Array, on: Array, both: Array) -> Array:
     """Return the mean of d squared, rounded up: its terms may nearly cancel, and each has a few roundings.
 
     Args:
-        moments: The second moments.
-        on: `moments.squares` for label 1, shifted by a label.
-        both: `moments.products`, shifted by a label.
         eta: That of the attacked example.
+        squares: The means of squares.
+        on: The same for label 1, shifted by a label.
+        both: The means of products, shifted by a label.
     """
-    positive = eta**2 * on + (1.0 - eta) ** 2 * moments.squares
+    positive = eta**2 * on + (1.0 - eta) ** 2 * squares
     negative = 2.0 * eta * (1.0 - eta) * both
     return np.maximum(0.0, positive - negative + 8.0 * UNIT * (positive + np.abs(negative)))

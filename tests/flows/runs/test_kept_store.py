@@ -43,6 +43,7 @@ RAISED = {
     "labels.classes",
     "labels.composition",
     "labels.infinite",
+    "labels.residual",
     "labels.response",
     "labels.sampling",
     "membership.clopper",

@@ -13,7 +13,7 @@ import pytest
 
 from privcore import Answer, Point, Problem, evaluate, find, find_problem, methods_for
 from privcore.labels.poisson_binomial import pmf
-from privcore.labels.residual import LabelsResidual, Members, geometric_noise, residual_law, second_moments
+from privcore.labels.residual import LabelsResidual, Members, noise_of, residual_law, second_moments
 from tests.privcore.labels.attacks import answer
 
 EXACT = find("labels.composition")()
@@ -61,7 +61,9 @@ def test_the_bracket_has_the_exact_advantage_at_200_drawn_files(part: int, tmp_p
         ("llp", math.inf, 100, 0.02),
         ("llp", math.inf, 1000, 0.02),
         ("llp-geometric", 1.0, 64, 0.02),
-        ("llp-laplace", 0.5, 64, 0.04),
+        ("llp-laplace", 0.5, 64, 0.02),
+        ("llp-laplace", 4.0, 3, 0.02),
+        ("llp-laplace", 4.0, 8, 0.02),
     ],
 )
 def test_the_bracket_of_twenty_thousand_scores_is_narrow_and_agrees_with_a_simulation(
@@ -107,13 +109,60 @@ def enumerated(etas: Sequence[float], others: int) -> list[tuple[float, tuple[in
     return [(1.0 / len(choices), choice) for choice in choices]
 
 
+def integrated(etas: Sequence[float], size: int, epsilon: float) -> float:
+    """Return the advantage with Laplace noise by the midpoint rule over the noisy sum, for all bags."""
+    step = 5e-4
+    z = np.arange(-40.0 / epsilon, size + 40.0 / epsilon, step) + step / 2.0
+    kernel = [0.5 * epsilon * np.exp(-epsilon * np.abs(z - s)) for s in range(size + 1)]
+    total = 0.0
+    for probability, choice in enumerated(etas, size - 1):
+        q = pmf(np.array(etas)[list(choice)])
+        zero, one = (sum(q[s] * kernel[s + y] for s in range(size)) for y in (0, 1))
+        for eta in etas:
+            sign = 1.0 if eta <= 0.5 else -1.0
+            gain = np.maximum(0.0, sign * (eta * one - (1.0 - eta) * zero)).sum() * step
+            total += probability / len(etas) * float(gain)
+    return total
+
+
+@pytest.mark.parametrize(("size", "epsilon"), [(3, 0.5), (3, 2.0), (4, 8.0)])
+def test_laplace_noise_in_a_small_bag_is_enclosed_within_two_percent(
+    size: int, epsilon: float, tmp_path: Path
+) -> None:
+    etas = (0.03, 0.2, 0.45, 0.7)
+    fields = {"mechanism": "llp-laplace", "label_epsilon": epsilon, "draw": "with-replacement"}
+    problem = question(tmp_path, etas, bag_size=size, **fields)
+    found, exact, truth = (
+        answer(LabelsResidual(), problem),
+        answer(EXACT, problem),
+        integrated(etas, size, epsilon),
+    )
+    assert exact.upper == pytest.approx(truth, rel=1e-6)
+    assert found.lower <= truth * (1.0 + 1e-6)
+    assert truth * (1.0 - 1e-6) <= found.upper <= found.lower * 1.02
+
+
+def test_parts_of_a_count_enclose_laplace_noise() -> None:
+    """Cut to parts, it has the masses of the kernels; geometric noise on the parts is a probability, too."""
+    noise = noise_of("llp-laplace", 1.5, 4)
+    assert noise.finer.sum() == pytest.approx(1.0, rel=1e-14)
+    assert noise.coarser.sum() == pytest.approx(1.0, rel=1e-14)
+    r = math.exp(-1.5)
+    for part, (above, below) in enumerate(noise.coarser):
+        ends = [part / 4, (part + 1) / 4]
+        right = 0.5 * (math.exp(-1.5 * ends[0]) - math.exp(-1.5 * ends[1]))  # between 0 and 1
+        left = 0.5 * (math.exp(-1.5 * (1.0 - ends[1])) - math.exp(-1.5 * (1.0 - ends[0])))  # between -1 and 0
+        assert above * (1.0 - r) == pytest.approx(right, rel=1e-13)
+        assert below * (1.0 - r) == pytest.approx(left, rel=1e-13)
+
+
 def test_moments_are_those_of_all_choices_of_the_others() -> None:
     points, fineness, others, counts = np.array([0, 1, 3]), 4, 3, 12
     members = Members(fineness=fineness, points=points, masses=np.full(3, 1 / 3), rates=points / fineness)
     size, mean = counts * fineness, float((members.variances / 3).sum())
-    law, error = residual_law(members, 0, others, geometric_noise(math.inf, fineness, counts))
-    tau = 0.7
-    found = second_moments(members, 0, tau, others, math.inf, counts)
+    noise, tau = noise_of("llp", math.inf, 1), 0.7
+    (law,), error = residual_law(members, 0, others, noise, counts)
+    found = second_moments(members, 0, tau, others, noise, counts)
     assert max(error, found.error) < 1e-15
     first, squares, products = np.zeros(size), np.zeros(size), np.zeros(size)
     weights = np.zeros(fineness)
@@ -128,8 +177,8 @@ def test_moments_are_those_of_all_choices_of_the_others() -> None:
             squares[u] += probability * tilt * q[z] ** 2
             products[u] += probability * tilt * q[z] * (q[z + 1] if z < others else 0.0)
     assert law[:, 0] == pytest.approx(first, abs=1e-15)
-    assert found.squares[:, 0] == pytest.approx(squares, abs=1e-15)
-    assert found.products[:, 0] == pytest.approx(products, abs=1e-15)
+    assert found.squares[0, :, 0] == pytest.approx(squares, abs=1e-15)
+    assert found.products[0, :, 0] == pytest.approx(products, abs=1e-15)
     assert found.weights[:fineness, 0] == pytest.approx(weights, rel=1e-12)
 
 
