@@ -1,9 +1,12 @@
 """Likelihoods of a sum of labels with geometric or Laplace noise."""
 
 import math
-from functools import lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privcore.labels.poisson_binomial import Array
 from privcore.numerics.compiled import compiled
@@ -294,3 +297,86 @@ def density_error(members: int, epsilon: float) -> float:
     Its exponent is at most k epsilon, and e^-746 is 0 already; each exponent has at most three roundings.
     """
     return (min(epsilon * members, 746.0) + epsilon + 4.0) * 2.0**-51
+
+
+RATES = np.geomspace(0.01, 8.0, 64)
+"""Parameters of Chernoff's bounds."""
+
+Complex = NDArray[np.complexfloating]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountNoise:
+    r"""Noise of the sum of the labels, as mixtures of kernels on the whole numbers.
+
+    Attributes:
+        kernels: Transforms of the kernels, $E e^{-i t n}$ at angles t.
+        finer: Coefficients of the kernels, shape (outputs, kernels), that reveal no less than the noisy sum.
+        coarser: Coefficients that reveal no more.
+        logs: Upper bounds of the logarithms of the moment generating functions of the kernels, at `RATES`
+            and their negatives.
+    """
+
+    kernels: tuple[Callable[[Array], Complex | Array], ...]
+    finer: Array
+    coarser: Array
+    logs: Array
+
+
+def noise_of(mechanism: str, epsilon: float, parts: int) -> CountNoise:
+    r"""Return the noise of a mechanism with bags.
+
+    With $r = e^{-\varepsilon}$ the density of a count with Laplace noise at $m + t$, $0 \le t \le 1$, is
+    $\frac\varepsilon2 (e^{-\varepsilon t} A(m) + e^{-\varepsilon (1 - t)} B(m))$, with kernels A and B of
+    weights $r^n$ at $n \ge 0$ and $r^{-n - 1}$ at $n < 0$. Its integrals over N equal parts of [0, 1] are an
+    output that is cut, and reveal less. Two-sided geometric noise of ratio $e^{-\varepsilon / N}$ on the
+    multiples of 1 / N reveals more: it moves the density inside each part to the two ends of the part, with
+    the same mean, and the advantage is convex in the coefficients of A and B.
+
+    Args:
+        mechanism: A mechanism with bags.
+        epsilon: Label differential privacy of the noise; infinity for no noise.
+        parts: Number N of parts between two counts; for Laplace noise only.
+    """
+    if mechanism != "llp-laplace":
+        only = np.ones((1, 1))
+        kernels = (partial(noise_transform, epsilon),)
+        return CountNoise(kernels=kernels, finer=only, coarser=only, logs=_noise_logs(epsilon))
+    r, rest = np.exp(-np.longdouble(epsilon)), -np.expm1(-np.longdouble(epsilon))
+
+    def above(angles: Array) -> Complex:
+        return np.asarray(rest / (1 - r * np.exp(-1j * angles)))
+
+    def below(angles: Array) -> Complex:
+        turn = np.exp(1j * angles)
+        return np.asarray(rest * turn / (1 - r * turn))
+
+    t = np.arange(parts) / parts
+    falls, rises = np.exp(-epsilon * t), np.exp(-epsilon * (1.0 - t))
+    cut = -0.5 * math.expm1(-epsilon / parts) / -math.expm1(-epsilon)
+    return CountNoise(
+        kernels=(above, below),
+        finer=math.tanh(0.5 * epsilon / parts) / -math.expm1(-epsilon) * np.stack([falls, rises], axis=1),
+        coarser=cut * np.stack([falls, falls[::-1]], axis=1),
+        # a = above, which is at most 1 + r times two-sided geometric noise, and below is -1 - a
+        logs=_noise_logs(epsilon) + RATES + math.log(2.0),
+    )
+
+
+def _noise_logs(epsilon: float) -> Array:
+    """Return the logarithms of the moment generating function of two-sided geometric noise."""
+    if math.isinf(epsilon):
+        return np.zeros(RATES.size)
+    allowed = 0.9 * epsilon > RATES
+    r = math.exp(-epsilon)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        value = 2.0 * math.log1p(-r) - np.log1p(-r * np.exp(RATES)) - np.log1p(-r * np.exp(-RATES))
+    return np.asarray(np.where(allowed, value, math.inf))
+
+
+def noise_transform(epsilon: float, angles: Array) -> Array:
+    r"""Return the characteristic function of two-sided geometric noise, $(1-r)^2 / |1 - r e^{i t}|^2$."""
+    if math.isinf(epsilon):
+        return np.ones(angles.shape, dtype=np.longdouble)
+    r = np.exp(-np.longdouble(epsilon))
+    return np.asarray((1 - r) ** 2 / ((1 - r) ** 2 + 4 * r * np.sin(angles / 2) ** 2))

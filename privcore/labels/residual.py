@@ -1,9 +1,8 @@
 """Bounds for any column or prior: attackers who see a lattice of etas, and second moments over bags."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import combinations_with_replacement
 from typing import get_args
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from privcore.answer import Answer
 from privcore.labels.cells import BINS, coarser_and_spread, spread
+from privcore.labels.noisy_sums import RATES, Complex, CountNoise, noise_of
 from privcore.labels.partition import in_partition
 from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
@@ -28,15 +28,11 @@ from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import SUMMED, UNIT
 from privcore.numerics.sums import dot
 
-Complex = NDArray[np.complexfloating]
-
 _ROUNDING = float(np.finfo(np.longdouble).eps)
 _LOST = 1e-22
 """Probability outside the window of differences; bounds have its square root."""
 _OUTSIDE = 1e-14
 """Probability outside the window of residuals."""
-_RATES = np.geomspace(0.01, 8.0, 64)
-"""Parameters of Chernoff's bounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,65 +71,7 @@ class Members:
         return classes, scipy.fft.next_fast_len(int(12.0 * spread) + 2)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Noise:
-    r"""Noise of the sum of the labels, as mixtures of kernels on the whole numbers.
-
-    Attributes:
-        kernels: Transforms of the kernels, $E e^{-i t n}$ at angles t.
-        finer: Coefficients of the kernels, shape (outputs, kernels), that reveal no less than the noisy sum.
-        coarser: Coefficients that reveal no more.
-        logs: Upper bounds of the logarithms of the moment generating functions of the kernels, at `_RATES`
-            and their negatives.
-    """
-
-    kernels: tuple[Callable[[Array], Complex | Array], ...]
-    finer: Array
-    coarser: Array
-    logs: Array
-
-
-def noise_of(mechanism: str, epsilon: float, parts: int) -> Noise:
-    r"""Return the noise of a mechanism with bags.
-
-    With $r = e^{-\varepsilon}$ the density of a count with Laplace noise at $m + t$, $0 \le t \le 1$, is
-    $\frac\varepsilon2 (e^{-\varepsilon t} A(m) + e^{-\varepsilon (1 - t)} B(m))$, with kernels A and B of
-    weights $r^n$ at $n \ge 0$ and $r^{-n - 1}$ at $n < 0$. Its integrals over N equal parts of [0, 1] are an
-    output that is cut, and reveal less. Two-sided geometric noise of ratio $e^{-\varepsilon / N}$ on the
-    multiples of 1 / N reveals more: it moves the density inside each part to the two ends of the part, with
-    the same mean, and the advantage is convex in the coefficients of A and B.
-
-    Args:
-        mechanism: A mechanism with bags.
-        epsilon: Label differential privacy of the noise; infinity for no noise.
-        parts: Number N of parts between two counts; for Laplace noise only.
-    """
-    if mechanism != "llp-laplace":
-        only = np.ones((1, 1))
-        kernels = (partial(noise_transform, epsilon),)
-        return Noise(kernels=kernels, finer=only, coarser=only, logs=_noise_logs(epsilon))
-    r, rest = np.exp(-np.longdouble(epsilon)), -np.expm1(-np.longdouble(epsilon))
-
-    def above(angles: Array) -> Complex:
-        return np.asarray(rest / (1 - r * np.exp(-1j * angles)))
-
-    def below(angles: Array) -> Complex:
-        turn = np.exp(1j * angles)
-        return np.asarray(rest * turn / (1 - r * turn))
-
-    t = np.arange(parts) / parts
-    falls, rises = np.exp(-epsilon * t), np.exp(-epsilon * (1.0 - t))
-    cut = -0.5 * math.expm1(-epsilon / parts) / -math.expm1(-epsilon)
-    return Noise(
-        kernels=(above, below),
-        finer=math.tanh(0.5 * epsilon / parts) / -math.expm1(-epsilon) * np.stack([falls, rises], axis=1),
-        coarser=cut * np.stack([falls, falls[::-1]], axis=1),
-        # a = above, which is at most 1 + r times two-sided geometric noise, and below is -1 - a
-        logs=_noise_logs(epsilon) + _RATES + math.log(2.0),
-    )
-
-
-def window(members: Members, others: int, noise: Noise) -> tuple[int, float]:
+def window(members: Members, others: int, noise: CountNoise) -> tuple[int, float]:
     r"""Return half the width, in counts, of a window of residuals, and the probability outside it.
 
     Chernoff's inequality for the sum of independent $y - c / L$ and of the noise.
@@ -141,7 +79,7 @@ def window(members: Members, others: int, noise: Noise) -> tuple[int, float]:
     deviations = members.points / members.fineness
     logs = []
     for sign in (1.0, -1.0):
-        rate = sign * _RATES[:, None]
+        rate = sign * RATES[:, None]
         each = (1.0 - members.rates) * np.exp(-rate * deviations) + members.rates * np.exp(
             rate * (1.0 - deviations)
         )
@@ -151,27 +89,8 @@ def window(members: Members, others: int, noise: Noise) -> tuple[int, float]:
 
 def _reach(logs: Array, probability: float) -> tuple[int, float]:
     """Return the least t with 2 exp(log - rate t) at most a probability for some rate, and that bound."""
-    reach = math.ceil(float(np.min((logs - math.log(0.5 * probability)) / _RATES))) + 2
-    return reach, 4.0 * math.exp(float(np.min(logs - _RATES * (reach - 1))))
-
-
-def _noise_logs(epsilon: float) -> Array:
-    """Return the logarithms of the moment generating function of two-sided geometric noise."""
-    if math.isinf(epsilon):
-        return np.zeros(_RATES.size)
-    allowed = 0.9 * epsilon > _RATES
-    r = math.exp(-epsilon)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        value = 2.0 * math.log1p(-r) - np.log1p(-r * np.exp(_RATES)) - np.log1p(-r * np.exp(-_RATES))
-    return np.asarray(np.where(allowed, value, math.inf))
-
-
-def noise_transform(epsilon: float, angles: Array) -> Array:
-    r"""Return the characteristic function of two-sided geometric noise, $(1-r)^2 / |1 - r e^{i t}|^2$."""
-    if math.isinf(epsilon):
-        return np.ones(angles.shape, dtype=np.longdouble)
-    r = np.exp(-np.longdouble(epsilon))
-    return np.asarray((1 - r) ** 2 / ((1 - r) ** 2 + 4 * r * np.sin(angles / 2) ** 2))
+    reach = math.ceil(float(np.min((logs - math.log(0.5 * probability)) / RATES))) + 2
+    return reach, 4.0 * math.exp(float(np.min(logs - RATES * (reach - 1))))
 
 
 def power(base: Complex, exponent: int) -> Complex:
@@ -200,7 +119,7 @@ def _error(squares: float, others: int, entries: int) -> float:
 
 
 def residual_law(
-    members: Members, levels: int, others: int, noise: Noise, counts: int
+    members: Members, levels: int, others: int, noise: CountNoise, counts: int
 ) -> tuple[Array, float]:
     r"""Return the distribution of $\sum (L y - c)$ plus L times the noise, and of a sum of variance classes.
 
@@ -264,7 +183,7 @@ class Moments:
 
 
 def second_moments(
-    members: Members, levels: int, tau: float, others: int, noise: Noise, counts: int
+    members: Members, levels: int, tau: float, others: int, noise: CountNoise, counts: int
 ) -> Moments:
     r"""Return the second moments as probabilities that two releases of the same bag agree, or differ by 1.
 
@@ -285,7 +204,7 @@ def second_moments(
     mean = float(np.sum(members.masses * v))
     heavy = members.masses * np.exp(tau * (v - mean))
     light = members.masses * np.exp(-tau * (v - mean))
-    means = heavy.sum() + 2.0 * (np.cosh(_RATES) - 1.0) * float(np.sum(heavy * v))
+    means = heavy.sum() + 2.0 * (np.cosh(RATES) - 1.0) * float(np.sum(heavy * v))
     logs = others * np.log(means) + 2.0 * noise.logs
     reach, lost = _reach(logs, _LOST)
     frequencies = 2 * scipy.fft.next_fast_len(reach // 2 + 2)
@@ -530,20 +449,20 @@ def _upper(
 
 
 def _of_mixture(
-    shares: Array, found: list[Moments], laws: Array, error: float, fineness: int, etas: Array, weights: Array
+    shares: Array, found: list[Moments], sums: Array, error: float, fineness: int, etas: Array, weights: Array
 ) -> float:
     """Return the bound for one mixture of the kernels of the noise, over the attacked etas.
 
     Args:
         shares: Coefficients of the kernels.
         found: Second moments for several tilts.
-        laws: The distributions of `residual_law`.
+        sums: Those of `residual_law`.
         error: Largest error of an entry of them.
         fineness: Steps of the lattice.
         etas: Those of the attacked examples.
         weights: Their probabilities.
     """
-    zero = np.tensordot(shares, laws, axes=1)
+    zero = np.tensordot(shares, sums, axes=1)
     one, shifted = np.roll(zero, fineness, axis=0), []
     for moments in found:
         squares, products = moments.of_mixture(shares)
