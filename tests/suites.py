@@ -1,14 +1,16 @@
 """Divides the tests into suites: `make test` is a sample, `make test-all` all but soak, `make soak` the rest.
 
-Of a parametrised test, `make test` runs `CASES` cases, or n if the test is marked `sampled(n)`. Of a module,
-it runs `TESTS` of the tests without a mark of their own, or n if the module is marked `sampled(n)`. They are
-drawn by a seed that changes with the commit, so that all cases run in the course of some commits. Tests that
-notice a seeded fault always run, others marked `thorough` only in `make test-all`. A file or a test that is
-named on the command line runs completely.
+`make test` draws one module of `SHARE`, since the preparation of a module often takes longer than its tests. Of
+a drawn module, it runs `TESTS` of the tests without a mark of their own, or n if the module is marked
+`sampled(n)`; of a parametrised test, `CASES` cases, or n if the test is marked `sampled(n)`. The seed changes
+with the commit, so that all cases run in the course of some commits. Tests that notice a seeded fault always
+run, others marked `thorough` only in `make test-all`. A file or a test that is named on the command line runs
+completely.
 """
 
 import gc
 import json
+import math
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -24,6 +26,9 @@ CASES = 2
 
 TESTS = 3
 """Tests of a module in the sample."""
+
+SHARE = 4
+"""Modules for each one in the sample."""
 
 RESULTS = Path(__file__).parent / "mutations" / "results.json"
 """The tests that notice seeded faults, by suite."""
@@ -99,13 +104,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             tests[module, mark.args[0]].append(item)
         else:
             cases[module, test, mark.args[0] if mark else 0].append(item)
+    modules = {module for module, *_ in (*cases, *tests)}
+    kept = set(sorted(modules, key=_draw)[: math.ceil(len(modules) / SHARE)])
     for (module, _, number), group in cases.items():
-        if number:
+        if number and module in kept:
             drawn.update(_first(group, number))
-        else:
+        elif module in kept:
             tests[module, TESTS] += _first(group, CASES)
-    for (_, number), group in tests.items():
-        drawn.update(_first(group, number))
+    for (module, number), group in tests.items():
+        if module in kept:
+            drawn.update(_first(group, number))
     if left := [item for item in items if item not in drawn]:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item in drawn]

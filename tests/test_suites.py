@@ -48,7 +48,9 @@ def test_single(): pass
 @pytest.mark.parametrize(
     ("arguments", "number"),
     [
-        ([], 2 + TESTS + 3 + TESTS),
+        (["--seed", "9"], 2 + TESTS),
+        (["--seed", "3"], 3),
+        (["--seed", "0"], TESTS),
         (["--suite", "all"], 20 + 5 + 1 + 9 + 3 + 10 + 9),
         (["test_b.py"], 10),
         (["test_b.py", "--suite", "sample"], 3),
