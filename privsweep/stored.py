@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from flows.answers import held
 from flows.answers.ask import UncoveredError
-from flows.answers.compare import SchemeRow, rows
-from flows.answers.held import answered as answered_everywhere
-from flows.answers.held import any_held, held
+from flows.answers.compare import SchemeRow
 from flows.answers.sourced import Sourced, computed
 from privcore import Problem
 from storage import Store, open_store
@@ -29,19 +28,14 @@ def answered_rows(
 ) -> list[SchemeRow]:
     """Return the rows about the problems of one run, stored or computed."""
     with opened_store(store) as opened:
-
-        def answering(problem: Problem) -> Sourced | None:
-            if not compute:
-                return any_held(opened, problem)
-            return answered(opened, problem, compute, limit_seconds)
-
-        return list(rows(asked, answering))
+        within = partial(computed, limit_seconds=limit_seconds)
+        return held.answered_rows(opened, asked, within if compute else None)
 
 
 def answered(store: Store, problem: Problem, compute: bool, limit_seconds: float) -> Sourced:
     """Return the bracket that is computed, or any stored one if nothing may be computed."""
     if compute:
-        return answered_everywhere(store, problem, computing=partial(computed, limit_seconds=limit_seconds))
-    if found := held(store, problem, any_width=True):
+        return held.answered(store, problem, computing=partial(computed, limit_seconds=limit_seconds))
+    if found := held.held(store, problem, any_width=True):
         return found
     raise UncoveredError(f"The store {store.name} has no bound for {problem.name}, and compute is False.")

@@ -199,7 +199,7 @@ def _shuffling(asked: Mapping[str, Problem], none: Sourced | None, answering: An
 
 
 def _unamplified(answer: Sourced | None, none: Sourced | None) -> list[str]:
-    """Return a note if an answer is not better than that without amplification, unless a table has that."""
+    """Return a note if an answer is not better than that without amplification, unless a table gave that."""
     if answer is None or none is None or not (answer.ok and none.ok) or none.bracket.tables:
         return []
     return [UNAMPLIFIED] if answer.bracket.upper >= none.bracket.upper else []

@@ -6,13 +6,14 @@ The same question has the same answer everywhere: a store only saves the time of
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
 from flows.answers.ask import CONFLICT, LIMIT_SECONDS, Asked, contradiction, is_tight
+from flows.answers.compare import SchemeRow, nearest_rate, rows
 from flows.answers.explain import stored_origins
 from flows.answers.parse import LOADERS, SAMPLING, completed, problem_of
 from flows.answers.show import Aside, width_text
@@ -117,15 +118,27 @@ def any_held(store: Store, problem: Problem) -> Sourced | None:
     return found
 
 
-def stored_bounds(store: Store, questions: Sequence[Problem]) -> Sourced | None:
-    """Return the bounds that a store proves for that of several questions with the smallest upper end.
+def answered_rows(store: Store, asked: Mapping[str, Problem], computing: Computing | None) -> list[SchemeRow]:
+    """Return the rows about the problems of one run, stored or computed.
 
     Args:
         store: Opened with `missing_ok`.
-        questions: The first is preferred if upper ends are equal, or missing.
+        asked: The problems, by sampling.
+        computing: Function that computes an answer; None if any stored bound is the answer. Then that of
+            Poisson sampling is also looked up with its rate rounded to the nearest.
+
+    Raises:
+        StoreError: As `held`.
     """
-    found = [answer for question in questions if (answer := any_held(store, question))]
-    return min(found, key=lambda answer: answer.bracket.upper, default=None)
+
+    def answering(problem: Problem) -> Sourced | None:
+        if computing is not None:
+            return answered(store, problem, computing=computing)
+        questions = [problem, *nearest_rate(asked)] if problem is asked["poisson"] else [problem]
+        found = [answer for question in questions if (answer := any_held(store, question))]
+        return min(found, key=lambda answer: answer.bracket.upper, default=None)
+
+    return list(rows(asked, answering))
 
 
 def _is_worth(store: Store, problem: Problem, found: Found, *, any_width: bool) -> bool:

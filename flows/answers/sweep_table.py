@@ -1,7 +1,7 @@
 """The lookup table of a sweep: one line for each problem, with the best bounds that are stored."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from privcore.errors import unknown
 from storage import Store
 from storage.errors import ContradictionError
 from storage.schema import IMPORTS, NOT_RECOMPUTED, import_content, problem_id
-from storage.views import current, remedy, view_name
+from storage.views import current, quoted, remedy, view_name
 
 ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
 """Columns of the view `best` that make a bracket."""
@@ -128,25 +128,14 @@ def sweep_lines(sweep: Sweep, store: Store) -> list[Line]:
         asked.setdefault(grid.problem, {}).update((problem_id(p), p) for p in grid.problems())
     lines = []
     for kind, problems in asked.items():
-        known, counts = dict(_best(store, kind)), _intervals(store, kind)
+        best = stored_brackets(store, ["problem_id"], f"from best where problem = '{kind.name}'")
+        known, counts = {row["problem_id"]: each for row, each in best}, _intervals(store, kind)
         some = [
             Line(problem=problem, bracket=known.get(key, NOTHING), intervals=counts.get(key, 0))
             for key, problem in problems.items()
         ]
         lines += sorted(some, key=lambda line: tuple(line.problem.as_fields().values()))
     return lines
-
-
-def _best(store: Store, kind: type[Problem]) -> Iterator[tuple[str, Bracket]]:
-    """Yield id and best bracket of every stored problem of a kind."""
-    names = ["problem_id", *ENDS]
-    table, sources = (
-        store.sql(f"select {', '.join(names)} from best where problem = '{kind.name}'"),
-        store.tables(),
-    )
-    for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        row = dict(zip(names, values, strict=True))
-        yield row["problem_id"], stored_bracket(row, sources)
 
 
 def _intervals(store: Store, kind: type[Problem]) -> dict[str, int]:
@@ -158,19 +147,23 @@ def _intervals(store: Store, kind: type[Problem]) -> dict[str, int]:
     return dict(zip(table["problem_id"].to_pylist(), table["n"].to_pylist(), strict=True))
 
 
-def stored_bracket(row: Mapping[str, Any], tables: Mapping[str, str]) -> Bracket:
-    """Return the bracket in a row of the view `best`.
+def stored_brackets(
+    store: Store, names: Sequence[str], rows: str
+) -> Iterator[tuple[dict[str, Any], Bracket]]:
+    """Yield columns of rows of the view `best`, or of one with the same columns, each row with its bracket.
 
     Args:
-        row: The columns in `ENDS`.
-        tables: From `Store.tables`.
+        store: The store.
+        names: The columns.
+        rows: Query for the rows, without its columns.
     """
-    return Bracket(
-        lower=row["lower"],
-        upper=row["upper"],
-        lower_by=attributed(row["lower_method"] or "", tables.get(row["lower_point"])),
-        upper_by=attributed(row["upper_method"] or "", tables.get(row["upper_point"])),
-    )
+    tables = store.tables()
+    for row in store.sql(f"select {quoted([*names, *ENDS])} {rows}").to_pylist():
+        lower_by, upper_by = (
+            attributed(row[f"{end}_method"] or "", tables.get(row[f"{end}_point"]))
+            for end in ("lower", "upper")
+        )
+        yield row, Bracket(lower=row["lower"], upper=row["upper"], lower_by=lower_by, upper_by=upper_by)
 
 
 def _line_content(line: Line) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Commands about one training run, with their options: epsilon, steps and compare."""
 
-from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,8 +29,7 @@ from privcore.params import DELTA_MEANING
 from privcore.training import TrainingRun
 
 if TYPE_CHECKING:
-    from flows.answers.compare import SchemeRow
-    from storage import Store
+    from flows.answers.held import Computing
 
 Sigma = Annotated[
     str | None,
@@ -154,7 +151,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     worst one is named.
     """
     from flows.answers.explain import explained
-    from flows.answers.held import held
+    from flows.answers.held import answered_rows, held
     from flows.answers.show import Aside, print_answer
     from flows.answers.sourced import computed
     from flows.answers.statement import checked_format
@@ -180,7 +177,7 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
             raise DomainError(f"Expected no --method and no --statement with --sampling {UNKNOWN}.")
         asked, notes = candidates(given, examples=examples, batch_size=batch_size)
         with reading(store, allow_degraded=allow_degraded) as opened:
-            rows = answered_rows(asked, opened, stored_only=stored_only, limit_seconds=limit_seconds)
+            rows = answered_rows(opened, asked, None if stored_only else _computing(limit_seconds))
             reasons = (lambda answer: explained(answer, opened)) if explain else None
             return print_any(any_sampler(rows), json, reasons, notes)
     kind, fields = question(sampling, examples, batch_size, run=run, **given)
@@ -287,6 +284,7 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers.compare import problems
     from flows.answers.compare_output import print_rows
     from flows.answers.explain import explained
+    from flows.answers.held import answered_rows
 
     given = {
         "sigma": sigma,
@@ -298,36 +296,19 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     }
     asked, notes = problems(given, examples=examples, batch_size=batch_size)
     with reading(store, allow_degraded=allow_degraded) as opened:
-        found = answered_rows(asked, opened, stored_only=stored_only, limit_seconds=limit_seconds)
+        found = answered_rows(opened, asked, None if stored_only else _computing(limit_seconds))
         if stored_only and all(row.bracket is None for row in found):
             raise UncoveredError(f"The store {opened.name} has no bound for any of the four rows.")
         print_rows(found, json, (lambda answer: explained(answer, opened)) if explain else None, notes)
     finish_all(row.status for row in found if row.status not in {"not_applicable", "missing"})
 
 
-def answered_rows(
-    asked: Mapping[str, Problem], store: "Store", *, stored_only: bool, limit_seconds: float
-) -> "list[SchemeRow]":
-    """Return the rows about the problems of one run, stored or computed.
-
-    Args:
-        asked: The problems, by sampling.
-        store: Opened with `missing_ok`.
-        stored_only: Whether any stored bound is the answer, and nothing is computed.
-        limit_seconds: As in `ask`.
-    """
-    from flows.answers.compare import nearest_rate, rows
-    from flows.answers.held import answered, stored_bounds
+def _computing(limit_seconds: float) -> "Computing":
+    """Return the function that computes an answer, and says so while it does."""
     from flows.answers.sourced import Sourced, computed
 
-    def questions(problem: Problem) -> list[Problem]:
-        """Return a problem, and for Poisson sampling also the same with the rate rounded to the nearest."""
-        return [problem, *nearest_rate(asked)] if problem is asked["poisson"] else [problem]
-
-    def answering(problem: Problem) -> Sourced | None:
-        if stored_only:
-            return stored_bounds(store, questions(problem))
+    def computing(problem: Problem) -> Sourced:
         with waiting(f"computing {problem.name}"):
-            return answered(store, problem, computing=partial(computed, limit_seconds=limit_seconds))
+            return computed(problem, limit_seconds=limit_seconds)
 
-    return list(rows(asked, answering))
+    return computing

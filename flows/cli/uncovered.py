@@ -71,9 +71,8 @@ def _stored(store: Store, problem: Problem) -> tuple[dict[str, list[Any]], dict[
             each = f"list_sort(list(distinct {column}) filter (where {where}))"
             columns.append(f'{ends if axis.monotone else each} as "{axis.name} {beside}"')
     # One query, since the view takes long to plan.
-    found = store.sql(f"select {', '.join(columns)} from best where problem = '{problem.name}'").to_pylist()[
-        0
-    ]
+    query = f"select {', '.join(columns)} from best where problem = '{problem.name}'"
+    (found,) = store.sql(query).to_pylist()
     names = [axis.name for axis in axes]
     stored, near = (
         {name: [value for value in found[f"{name} {beside}"] or [] if value is not None] for name in names}

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from flows.answers.sweep_table import ENDS
 from flows.page.tabs import TABS
 from privcore import Problem
 from privcore.registry import used_versions
 from storage import Store
 from storage.schema import IMPORTS
 
-_ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
 _STATED = ("lower", "upper", "confidence", "method", "point")
 
 
@@ -58,7 +58,7 @@ def _table(store: Store, kind: type[Problem], sources: Mapping[str, str]) -> Pro
     view, names = kind.name.replace("-", "_"), list(kind.parameters)
     fields = ", ".join(f'"{name}"' for name in names)
     tabulated = store.sql(f'select count(*) as n from axes."{view}"')["n"].to_pylist()[0]
-    brackets = store.sql(f'select {fields}, {", ".join(_ENDS)} from brackets."{view}" order by {fields}')
+    brackets = store.sql(f'select {fields}, {", ".join(ENDS)} from brackets."{view}" order by {fields}')
     current = " or ".join(
         f"(method = '{name}' and method_version >= {n})" for name, n in used_versions().items()
     )
@@ -73,7 +73,7 @@ def _table(store: Store, kind: type[Problem], sources: Mapping[str, str]) -> Pro
     return ProblemTable(
         kind=kind,
         tie="nearest" if tabulated else "first",
-        brackets=_columns(brackets, [*names, *_ENDS]),
+        brackets=_columns(brackets, [*names, *ENDS]),
         stated=_columns(stated, [*names, *_STATED]),
         date=(date["t"].to_pylist()[0] or "")[:10],
         sources=sources,
@@ -82,7 +82,7 @@ def _table(store: Store, kind: type[Problem], sources: Mapping[str, str]) -> Pro
 
 def without_rows(kind: type[Problem]) -> ProblemTable:
     """Return a table for a problem whose answers only the browser computes."""
-    ends: dict[str, Sequence[Any]] = {name: [] for name in (*kind.parameters, *_ENDS)}
+    ends: dict[str, Sequence[Any]] = {name: [] for name in (*kind.parameters, *ENDS)}
     stated: dict[str, Sequence[Any]] = {name: [] for name in (*kind.parameters, *_STATED)}
     return ProblemTable(kind=kind, tie="first", brackets=ends, stated=stated, date="")
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.sweep_table import ENDS, stored_bracket
+from flows.answers.sweep_table import stored_brackets
 from privcore import Bracket, Problem, Status
 from privcore.answer import attributed
 from privcore.parameter import Value
 from storage import Store
-from storage.views import current, source_of, view_name
+from storage.views import current, quoted, source_of, view_name
 
 ORIGIN = ("method", "method_version", "git_commit", "git_dirty", "versions", "host", "finished_at", "sweep")
 _ROW = ("point_id", "problem_id", "lower", "upper", "value", "confidence", "status", "knobs", *ORIGIN)
@@ -88,13 +88,12 @@ def stored(store: Store, kind: type[Problem], problems: Collection[str] | None =
     """
     # The reasons of answers can be long, and are read only if they are shown.
     detail = "if(status = 'ok' and confidence = 1 and value is null, '', detail)"
-    columns = f"{_quoted([*_ROW, *kind.parameters])}, {detail} as reason"
-    order = _quoted([*kind.parameters, "method", "knobs"])
-    query = f"select {columns} from {view_name(kind.name)} where {current()} order by {order}"
-    names = [*_ROW, *kind.parameters, "reason"]
+    columns = f"{quoted([*_ROW, *kind.parameters])}, {detail} as reason"
+    order = quoted([*kind.parameters, "method", "knobs"])
+    found = store.sql(f"select {columns} from {view_name(kind.name)} where {current()} order by {order}")
     return [
         StoredAnswer(problem=kind.name, fields={name: row[name] for name in kind.parameters}, row=row)
-        for row in _rows(store, query, names)
+        for row in found.to_pylist()
         if problems is None or row["problem_id"] in problems
     ]
 
@@ -104,34 +103,16 @@ def brackets(store: Store, kind: type[Problem]) -> Iterator[tuple[Mapping[str, A
 
     Brackets whose ends contradict one another are left out.
     """
-    names = [*kind.parameters, *ENDS]
-    query = (
-        f"select {_quoted(names)} from best where problem = '{kind.name}' order by {_quoted(kind.parameters)}"
-    )
-    tables = store.tables()
-    found = ((row, stored_bracket(row, tables)) for row in _rows(store, query, names))
+    rows = f"from best where problem = '{kind.name}' order by {quoted(kind.parameters)}"
+    found = stored_brackets(store, list(kind.parameters), rows)
     return ((row, bracket) for row, bracket in found if not bracket.crossed)
 
 
 def conflicts(store: Store) -> list[Mapping[str, Any]]:
     """Return the pairs of methods that contradict one another, with the id of the problem."""
-    names = ["problem_id", "problem", *ENDS]
     if not store.sql("from best where lower > upper limit 1").num_rows:
         return []  # the view conflicts joins all rows of the store, which takes ten times as long
-    tables = store.tables()
-    found: list[Mapping[str, Any]] = []
-    for row in _rows(store, f"select {_quoted(names)} from conflicts order by all", names):
-        bracket = stored_bracket(row, tables)
-        found.append(row | {"lower_method": bracket.lower_by, "upper_method": bracket.upper_by})
-    return found
-
-
-def _rows(store: Store, query: str, names: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a query."""
-    table = store.sql(query)
-    for values in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        yield dict(zip(names, values, strict=True))
-
-
-def _quoted(names: Collection[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
+    found = stored_brackets(store, ["problem_id", "problem"], "from conflicts order by all")
+    return [
+        row | {"lower_method": bracket.lower_by, "upper_method": bracket.upper_by} for row, bracket in found
+    ]

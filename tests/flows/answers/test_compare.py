@@ -13,6 +13,7 @@ from flows.answers.compare import problems
 from flows.answers.compare import rows as rows_of
 from flows.answers.sourced import Sourced
 from privcore import Answer, Problem, find, find_problem
+from privsweep import compare
 from storage import Row, open_store
 from storage.macros import literal
 from tests.flows.small_store import Command, point, store_of
@@ -285,6 +286,10 @@ def test_stored_only_finds_what_the_macro_of_sql_finds(
         {each["problem"]: each for each in privsweep.json["rows"] if each["status"] == "ok"} if proved else {}
     )
     assert rows.keys() == proved.keys()
+    size = {name.lstrip("-").replace("-", "_"): n for name, n in zip(sizes[::2], sizes[1::2], strict=True)}
+    python = compare(**given, **size, store=drawn_store, compute=False).values()
+    ends = {name: (float(row["lower"]), float(row["upper"])) for name, row in rows.items()}
+    assert {one.problem.name: (one.lower, one.upper) for one in python} == ends
     for name, each in proved.items():
         found = {key: float(rows[name][key]) for key in ("lower", "upper")}
         if given["delta"] == 3e-6:  # between two stored deltas, a lookup may be better than a macro
