@@ -286,7 +286,9 @@ def test_stored_only_finds_what_the_macro_of_sql_finds(
         {each["problem"]: each for each in privsweep.json["rows"] if each["status"] == "ok"} if proved else {}
     )
     assert rows.keys() == proved.keys()
-    size = {name.lstrip("-").replace("-", "_"): n for name, n in zip(sizes[::2], sizes[1::2], strict=True)}
+    size: dict[str, Any] = {
+        name.lstrip("-").replace("-", "_"): n for name, n in zip(sizes[::2], sizes[1::2], strict=True)
+    }
     python = compare(**given, **size, store=drawn_store, compute=False).values()
     ends = {name: (float(row["lower"]), float(row["upper"])) for name, row in rows.items()}
     assert {one.problem.name: (one.lower, one.upper) for one in python} == ends
