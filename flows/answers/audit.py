@@ -246,6 +246,7 @@ MU = "auditing.mu"
 RARE = 1e-6
 """Probability of this few correct guesses, without information, below which a hint is printed."""
 TAILS = ("auditing.exact", "auditing.recursion", "auditing.revealed")
+CLAIMED = ("auditing.claimed",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,6 +315,7 @@ def audited(
     *,
     design: Design = INDEPENDENT,
     claimed_epsilon: float | None = None,
+    claim: str | None = None,
 ) -> dict[str, Any]:
     """Return all conclusions from the counts, for JSON.
 
@@ -323,6 +325,7 @@ def audited(
         confidence: Confidence of the refutation, in [1/2, 1).
         design: How the canaries were included.
         claimed_epsilon: Claimed epsilon whose p-value is bounded.
+        claim: Claim whose p-value is bounded, as `training.claims` writes it, such as gaussian(sigma=1).
 
     Returns:
         The design, and the neighbouring relation of the refuted guarantee (a canary is added or removed, or
@@ -331,7 +334,7 @@ def audited(
         audits with shuffled bits that refute.
 
     Raises:
-        DomainError: The counts contradict one another.
+        DomainError: The counts contradict one another, or the claim is about another neighbouring relation.
     """
     fields = {
         "canaries": counts.canaries,
@@ -355,16 +358,13 @@ def audited(
         ),
     }
     if claimed_epsilon is not None:
-        claim = find_problem("audit-tail").from_fields(
+        tail = find_problem("audit-tail").from_fields(
             {**fields, "claimed_epsilon": claimed_epsilon, "delta": delta}
         )
-        bounds = _answers(claim, TAILS, "upper")
-        p_value = intersect(Bracket(upper=bound) for bound in bounds.values())
-        content["claim"] = {
-            "epsilon": claimed_epsilon,
-            "p_value": bounds,
-            "refuted": p_value.upper <= 1.0 - confidence,
-        }
+        content["claim"] = {"epsilon": claimed_epsilon, **_refutation(tail, TAILS, confidence)}
+    if claim is not None:
+        tail = find_problem("audit-claim-tail").from_fields({**fields, "phases": claim})
+        content["claim"] = {"mechanism": claim, **_refutation(tail, CLAIMED, confidence)}
     content["hints"] = _hints(question, confidence)
     if counts.shuffled:
         least = _least_refuting(question)
@@ -374,6 +374,15 @@ def audited(
             "nominal": (1.0 - confidence) * len(counts.shuffled),
         }
     return content
+
+
+def _refutation(claim: Problem, names: Sequence[str], confidence: float) -> dict[str, Any]:
+    """Return the bounds of the p-value of a claim, and whether they refute it."""
+    bounds = _answers(claim, names, "upper")
+    if not bounds:
+        raise DomainError(find(names[0])().applies(claim) or "No method bounds the p-value of this claim.")
+    p_value = intersect(Bracket(upper=bound) for bound in bounds.values())
+    return {"p_value": bounds, "refuted": p_value.upper <= 1.0 - confidence}
 
 
 def _hints(question: AuditEpsilon, confidence: float) -> list[str]:

@@ -43,7 +43,13 @@ def show_audit(content: Mapping[str, Any]) -> None:
         claim = content["claim"]
         bounds = ", ".join(f"{rounded_up(p)} by {name}" for name, p in claim["p_value"].items())
         verdict = "refuted" if claim["refuted"] else "not refuted, which does not confirm it"
-        say(f"claim epsilon = {exactly(claim['epsilon'])}: {verdict}; p-value at most {bounds}")
+        claimed = claim.get("mechanism") or f"epsilon = {exactly(claim['epsilon'])}"
+        say(f"claim {claimed}: {verdict}; p-value at most {bounds}")
+        if "mechanism" in claim:
+            say(
+                f"p-value: largest probability of {content['correct']} or more correct guesses if the claim "
+                "is true"
+            )
     for hint in content["hints"]:
         say(hint)
     if "null_check" in content:
@@ -176,6 +182,15 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     claimed_epsilon: Annotated[
         str | None, typer.Option(metavar="EPSILON", help="Claimed epsilon; prints bounds of its p-value.")
     ] = None,
+    claim: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLAIM",
+            help="Claimed mechanism, such as gaussian(sigma=1), laplace(scale=2), "
+            "guarantee(epsilon=1,delta=1e-5), profile(curve=FILE), the phases of a training run, or a "
+            "composition with ; between its parts; prints a bound of its p-value.",
+        ),
+    ] = None,
     rates: Annotated[
         bool,
         typer.Option(
@@ -224,7 +239,9 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
         raise DomainError("Expected either --scores or --counts.")
     drawn = design_of(design, None if alternatives is None else int(domain("alternatives", alternatives)))
     level, tolerated = float(CONFIDENCE.check(number(confidence))), float(domain("delta", delta))
-    claim = None if claimed_epsilon is None else float(domain("claimed_epsilon", claimed_epsilon))
+    epsilon = None if claimed_epsilon is None else float(domain("claimed_epsilon", claimed_epsilon))
+    if claim is not None and epsilon is not None:
+        raise DomainError("Expected --claim or --claimed-epsilon, got both.")
     middle = None
     if centre is not None:
         word = number(centre)
@@ -272,7 +289,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
             centre=middle,
             shuffles=0 if null_check is None else int(REPETITIONS.check(number(null_check))),
         )
-    content = audited(found, tolerated, level, design=drawn, claimed_epsilon=claim)
+    content = audited(found, tolerated, level, design=drawn, claimed_epsilon=epsilon, claim=claim)
     if rates and scored is not None:
         content["rates"] = error_rates(
             scored,

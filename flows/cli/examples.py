@@ -27,7 +27,7 @@ EXAMPLES = {
     ),
     "audit": (
         "privsweep audit --scores scores.csv --guesses 100 --delta 1e-5",
-        "privsweep audit --counts 1000 100 90 --design independent --delta 1e-5 --claimed-epsilon 2",
+        'privsweep audit --counts 1000 100 90 --design independent --delta 1e-5 --claim "gaussian(sigma=2)"',
     ),
     "membership": (
         "privsweep membership --epsilon 1 --delta 1e-5 --adjacency add-remove",

@@ -18,6 +18,7 @@ from privcore.likelihood_ratio.finite import Laplace, approximate, covering, dis
 from privcore.likelihood_ratio.ratios import Ratio, Sampled
 from privcore.parameter import Integer, Real, Text
 from privcore.problem import Checked, falls, proved
+from privcore.training.batches import Public
 from privcore.training.notation import PHASES, PHASES_TEXT, canonical, grammar, parsed
 from privcore.training.phase import Phase
 from privcore.training.samplers import Bounds
@@ -126,6 +127,15 @@ class _Added(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GaussianNoise(Public):
+    """Gaussian noise: steps that all use the example, by default one."""
+
+    name = "gaussian"
+
+    steps: Annotated[int, params.STEPS] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class LaplaceNoise(_Added):
     """Laplace noise, possibly with Poisson sampling."""
 
@@ -209,7 +219,14 @@ CLAIMS: Mapping[str, type[Phase] | type[Mechanism]] = MappingProxyType(
         **PHASES,
         **{
             kind.name: kind
-            for kind in (DiscreteLaplaceNoise, Guarantee, LaplaceNoise, ClaimedProfile, RandomizedResponse)
+            for kind in (
+                DiscreteLaplaceNoise,
+                GaussianNoise,
+                Guarantee,
+                LaplaceNoise,
+                ClaimedProfile,
+                RandomizedResponse,
+            )
         },
     }
 )

@@ -72,6 +72,41 @@ def test_a_claim_is_refuted_by_the_best_of_three_bounds(capsys: pytest.CaptureFi
     assert claim["p_value"]["auditing.recursion"] > 0.05
 
 
+@pytest.mark.parametrize(
+    ("claim", "refuted"),
+    [
+        ("gaussian(sigma=2)", True),
+        ("gaussian(sigma=1)", False),
+        ("laplace(scale=2); gaussian(sigma=3)", True),
+    ],
+)
+def test_any_claim_has_its_p_value_beside_the_refuted_epsilon(
+    claim: str, refuted: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts: dict[str, Any] = {"canaries": 1000, "guesses": 100, "correct": 90, "design": "independent"}
+    shown = content(capsys, "--counts", 1000, 100, 90, "--claim", claim)
+    p_value = ask("audit-claim-tail", **counts, phases=claim).upper
+    assert shown["claim"] == {
+        "mechanism": claim,
+        "p_value": {"auditing.claimed": pytest.approx(p_value)},
+        "refuted": refuted,
+    }
+    assert shown["refuted_epsilon"] == content(capsys, "--counts", 1000, 100, 90)["refuted_epsilon"]
+    words = ["--counts", "1000", "100", "90", "--design", "independent", "--delta", "0", "--claim", claim]
+    assert run(["audit", *words]) == 0
+    verdict, meaning = capsys.readouterr().out.splitlines()[-2:]
+    stated = "refuted" if refuted else "not refuted, which does not confirm it"
+    assert verdict.startswith(f"claim {claim}: {stated}; p-value at most ")
+    assert meaning == "p-value: largest probability of 90 or more correct guesses if the claim is true"
+
+
+def test_the_claim_of_a_file_is_that_of_its_pairs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "claim.csv").write_text("epsilon,delta\n1,1e-5\n")
+    claims = f"profile(curve={tmp_path / 'claim.csv'})", "guarantee(epsilon=1,delta=1e-5)"
+    file, stated = (content(capsys, "--counts", 1000, 200, 160, "--claim", claim) for claim in claims)
+    assert file["claim"]["p_value"] == pytest.approx(stated["claim"]["p_value"], rel=1e-8)
+
+
 @pytest.mark.thorough
 def test_scores_far_from_a_centre_are_guessed_more_often_right(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -236,6 +271,15 @@ COUNTS = ["--counts", "100", "20", "15", "--design", "independent"]
         ([*COUNTS, "--confidence", "1"], "Expected confidence in [0.5, 1), got confidence=1."),
         ([*COUNTS, "--delta", "1"], "Expected delta in [0, 1), got delta=1."),
         ([*COUNTS, "--alternatives", "1"], "Expected alternatives in {2, ..., 1000000}, got alternatives=1."),
+        (
+            [*COUNTS, "--claimed-epsilon", "1", "--claim", "gaussian(sigma=1)"],
+            "Expected --claim or --claimed-epsilon, got both.",
+        ),
+        ([*COUNTS, "--claim", "gauss(sigma=1)"], "Expected phases in {KIND(FIELD=VALUE,...); ... of"),
+        (
+            [*COUNTS[:4], "--design", "pairs", "--claim", "laplace(scale=1)"],
+            "The noise of laplace is stated for an added or removed example; for a design that",
+        ),
         ([*COUNTS, "--claimed-epsilon", "-1"], "Expected claimed_epsilon in [0, 700], got"),
         (
             [*COUNTS, "--guesses", "20"],

@@ -36,6 +36,11 @@ def test_a_guarantee_has_the_exact_p_value_of_its_epsilon_and_delta(delta: float
         assert exact * (1.0 - 1e-9) <= tail(text) <= exact * (1.0 + 1e-8)
 
 
+def test_gaussian_noise_is_a_run_whose_steps_all_use_the_example() -> None:
+    assert tail("gaussian(sigma=2)", correct=99) == tail("none(sigma=2,steps=1)", correct=99) < 0.01
+    assert tail("gaussian(sigma=2,steps=3)") == tail("none(sigma=2,steps=3)")
+
+
 def test_laplace_noise_has_at_most_the_p_value_of_algorithm_3_on_its_exact_curve() -> None:
     level = smallest_level((LAPLACE, 1.0, 0.0), NO_LINES, (1000.0, 100.0, 90.0, 2.0))
     attained = scipy.stats.binom.sf(89, 100, math.e / (1.0 + math.e))  # by the 100 clearest of many canaries
@@ -94,7 +99,7 @@ def test_text_and_file_of_a_profile_are_one_claim(tmp_path: Path) -> None:
         ("guarantee(epsilon=1,delta=2)", r"Expected delta in \[0, 1\]"),
         ("laplace(scale=0)", "Expected scale in"),
         ("laplace(sigma=1)", "Unknown field of laplace"),
-        ("gaussian(sigma=1)", "laplace, profile, randomized-response"),
+        ("gauss(sigma=1)", "laplace, profile, randomized-response"),
     ],
 )
 def test_a_claim_that_means_nothing_is_one_sentence(text: str, sentence: str) -> None:
