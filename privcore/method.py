@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self
 
 from privcore.answer import Answer
 from privcore.errors import UnknownNameError, unknown
-from privcore.parameter import Parameter, Value
+from privcore.parameter import Declared, Parameter, Value
 from privcore.problem import Problem
 
 
@@ -56,8 +56,7 @@ else:
     P = TypeVar("P", bound=Problem)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Method(ABC, Generic[P]):
+class Method(Declared, ABC, Generic[P]):
     """Base of all methods: class attributes are claims, fields are options (stored as `knobs`).
 
     An option (`tolerance: Annotated[float, params.TOLERANCE] = 0.01`) changes tightness or speed, never
@@ -76,16 +75,9 @@ class Method(ABC, Generic[P]):
     knobs: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:
-        """Collect the declared options from the annotations."""
+        """Name the declared parameters as options."""
         super().__init_subclass__()
-        hints = get_type_hints(cls, include_extras=True)
-        declared = {n: h.__metadata__[0] for n, h in hints.items() if get_origin(h) is Annotated}
-        cls.knobs = MappingProxyType(declared)
-
-    def __post_init__(self) -> None:
-        """Replace every option by its canonical value."""
-        for name, parameter in self.knobs.items():
-            object.__setattr__(self, name, parameter.check(getattr(self, name)))
+        cls.knobs = cls.parameters
 
     @classmethod
     def from_knobs(cls, given: Mapping[str, Any]) -> Self:

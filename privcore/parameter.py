@@ -2,8 +2,10 @@
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import FrozenInstanceError, dataclass
+from types import MappingProxyType
+from typing import Annotated, dataclass_transform, get_origin, get_type_hints
 
 from privcore.errors import DomainError
 
@@ -187,3 +189,38 @@ class Text(Parameter):
     def typical_values(self) -> Sequence[str]:
         """The declared texts."""
         return self.typical
+
+
+_NONE: Mapping[str, Parameter] = MappingProxyType({})
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """Base of frozen dataclasses whose fields have declared domains; their classes need no decorator.
+
+    A field is written `sigma: Annotated[float, params.SIGMA]`. Its name is that of the parameter.
+    """
+
+    parameters = _NONE
+
+    def __init_subclass__(cls) -> None:
+        """Make a dataclass of the class, and collect the declared parameters from the annotations."""
+        super().__init_subclass__()
+        dataclass(frozen=True, kw_only=True)(cls)
+        del cls.__setattr__, cls.__delattr__  # so that a class may also have the decorator; see below
+        hints = get_type_hints(cls, include_extras=True)
+        declared = {n: h.__metadata__[0] for n, h in hints.items() if get_origin(h) is Annotated}
+        cls.parameters = MappingProxyType(declared)
+
+    def __post_init__(self) -> None:
+        """Replace every field by its canonical value."""
+        for name, parameter in self.parameters.items():
+            object.__setattr__(self, name, parameter.check(getattr(self, name)))
+
+
+def _frozen(self: object, name: str, value: object = None) -> None:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+Declared.__setattr__ = Declared.__delattr__ = _frozen  # type: ignore[method-assign]

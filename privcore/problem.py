@@ -2,7 +2,6 @@
 
 import math
 import sys
-import typing
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
@@ -13,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 from privcore import params
 from privcore.constraint import Constraint
 from privcore.errors import DomainError, unknown
-from privcore.parameter import Choice, Parameter, Text, Value
+from privcore.parameter import Choice, Declared, Text, Value
 from privcore.stored_names import titled
 
 
@@ -91,34 +90,19 @@ def _defaults(cls: type["Checked"]) -> dict[str, Value]:
     return {f.name: f.default for f in fields(cls) if f.default is not MISSING}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Checked:
-    """Base of dataclasses whose fields have declared domains: problems, and the phases of a training run.
-
-    A field is written `sigma: Annotated[float, params.SIGMA]`. Its name is that of the parameter.
-    """
+class Checked(Declared):
+    """Base of problems, and of the phases of a training run: fields with constraints."""
 
     name: ClassVar[str]
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     """Conditions on several fields, in the order in which they are checked."""
-    parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
     stated: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Fields that a question of a user must state, although stores and sweep files may leave them out: their
     default is not the safe value, or no value is. Each with its values and their effect in words."""
 
-    def __init_subclass__(cls) -> None:
-        """Collect the declared parameters from the annotations."""
-        super().__init_subclass__()
-        hints = typing.get_type_hints(cls, include_extras=True)
-        declared = {
-            n: h.__metadata__[0] for n, h in hints.items() if typing.get_origin(h) is typing.Annotated
-        }
-        cls.parameters = MappingProxyType(declared)
-
     def __post_init__(self) -> None:
         """Replace every field by its canonical value, then check the constraints."""
-        for name, parameter in self.parameters.items():
-            object.__setattr__(self, name, parameter.check(getattr(self, name)))
+        super().__post_init__()
         for constraint in self.constraints:
             constraint.check(self)
 
@@ -210,7 +194,6 @@ class Checked:
         return {n: v for n, v in self.as_fields().items() if n not in defaults or defaults[n] != v}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Problem(Checked):
     """Base of all problems; a subclass is a frozen keyword-only dataclass of annotated parameters.
 
@@ -272,7 +255,6 @@ CONVEX = (
 S = TypeVar("S", bound=Problem)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CurveQuantity(Problem):
     """Base of the quantities, each with its name `asks`, and the field `given` at which it is asked."""
 
@@ -282,7 +264,6 @@ class CurveQuantity(Problem):
     """The first words of the documentation of these problems."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class EpsilonAtDelta(CurveQuantity):
     """The smallest epsilon at a delta."""
 
@@ -295,7 +276,6 @@ class EpsilonAtDelta(CurveQuantity):
     delta: Annotated[float, params.DELTA]
 
 
-@dataclass(frozen=True, kw_only=True)
 class DeltaAtEpsilon(CurveQuantity):
     """The delta at an epsilon."""
 
@@ -334,5 +314,5 @@ def asked(
         notes = "".join((quantity.__doc__ or "").partition("\n\n")[1:])
         body = {"__doc__": f"{quantity.says} {about}{notes}", "__module__": module, "name": name}
         row = type(titled(name), (kind, *others, quantity, last), body)
-        found.append(cast(type[S], dataclass(frozen=True, kw_only=True)(row)))
+        found.append(cast(type[S], row))
     return tuple(found)

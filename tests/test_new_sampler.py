@@ -24,7 +24,6 @@ from privcore.training.batches import Drawn
 from privcore.training.samplers import Bounds, poisson
 
 
-@dataclass(frozen=True, kw_only=True)
 class Coins(Drawn):
     """Steps that include each example by a fair coin."""
 

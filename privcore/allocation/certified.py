@@ -1,7 +1,7 @@
 """Proved lower and upper bounds of random allocation, and of no amplification, in convex order."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -53,7 +53,6 @@ from privcore.numerics.gaussian import gaussian_bounds
 from privcore.papers import BALLE_WANG, DONG, FELDMAN_SHENFELD
 
 
-@dataclass(frozen=True, kw_only=True)
 class UnamplifiedExact(Method[Unamplified]):
     """All k E steps equal one Gaussian step with noise multiplier sigma / sqrt(k E)."""
 
@@ -76,7 +75,6 @@ Answered = Allocation | SampledAllocation | LaplaceAllocation | ResponseAllocati
 ANSWERED = (*ALLOCATION, *SAMPLED_ALLOCATION, *LAPLACE_ALLOCATION, *RESPONSE_ALLOCATION)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationCertified(Method[Answered]):
     r"""Enclose epsilon or delta of k-of-t random allocation over E epochs.
 

@@ -1,7 +1,7 @@
 """The analytic bound, the bound for large noise, and the least of the published bounds of allocation."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated
 
@@ -28,7 +28,6 @@ _PARTS = (0.5, 0.9, 0.97, AUTHORS_PART, 0.999)
 """Fractions of the correction that are tried for t delta_0."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationAnalytic(Method[Allocation]):
     r"""Bound k-of-t allocation by Poisson sampling whose probability has a closed form.
 
@@ -198,7 +197,6 @@ AllocationCorollary = published(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationCombined(Method[Allocation]):
     """Take the least of no amplification, analytic, decomposition, direct and recursive, per direction.
 

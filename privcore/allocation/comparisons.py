@@ -1,6 +1,5 @@
 """Problems near allocation: Poisson sampling, shuffling, no amplification, and errors of a mean."""
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
@@ -26,7 +25,6 @@ ORDER_OF_EPOCHS = NoneOf(
 NO_REPLACEMENT = "The method covers one example more or less (or set to zero), and not a replaced example."
 
 
-@dataclass(frozen=True, kw_only=True)
 class Poisson(SampledSteps):
     """Steps that include each example independently at random."""
 
@@ -37,7 +35,6 @@ class Poisson(SampledSteps):
     adjacency: Annotated[str, allocation_params.REPLACEABLE] = "add-remove"
 
 
-@dataclass(frozen=True, kw_only=True)
 class CappedResponse(ResponseSteps):
     """Poisson sampling of randomized response in which an example is in at most k steps of an epoch."""
 
@@ -50,7 +47,6 @@ class CappedResponse(ResponseSteps):
     adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shuffling(GaussianSteps):
     """Shuffled batches.
 
@@ -72,7 +68,6 @@ class Shuffling(GaussianSteps):
     adjacency: Annotated[str, allocation_params.SHUFFLING_ADJACENCY] = "zero-out"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Unamplified(GaussianNoise):
     """Examples whose steps are public; other steps make no difference."""
 
@@ -127,7 +122,6 @@ _MONOTONE = proved(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeanError(AllocationProblem):
     """Base of the questions about the error of a proportion estimated from noisy sums."""
 
@@ -145,7 +139,6 @@ class MeanError(AllocationProblem):
     dimension: Annotated[int, allocation_params.DIMENSION] = 1
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationError(MeanError):
     r"""Mean squared error of a proportion estimated from t noisy sums, with each example in one random step.
 
@@ -159,7 +152,6 @@ class AllocationError(MeanError):
     name = "allocation-error"
 
 
-@dataclass(frozen=True, kw_only=True)
 class PoissonError(MeanError):
     r"""Mean squared error of a proportion estimated from t noisy sums, with Poisson sampling at rate 1/t.
 

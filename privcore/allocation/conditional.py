@@ -237,7 +237,6 @@ PRODUCT = 0.5
 """Width of the cells of a product of epochs over the distance of two nodes."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationConditional(Method[Answered]):
     r"""Enclose k-of-t allocation, for 1 < k < t, by the moments of its ratio at every sum of losses.
 

@@ -10,7 +10,7 @@ Poisson sampling with at most k participations is a mixture of such ratios (Lemm
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Annotated
 
@@ -48,7 +48,6 @@ UNLIKELY = 1e-300
 """Bound of the probabilities outside the window of a binomial distribution."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationCounts(Method[Answered]):
     """Enclose allocation, and Poisson sampling with capped participations, of any private step.
 

@@ -159,7 +159,6 @@ class _Decomposed(Question):
         return self.part.add_epsilon(poisson_delta, self.at, start) if math.isfinite(start) else math.inf
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationDecomposition(Method[Allocation]):
     r"""Bound k-of-t over E epochs by k E compositions of Poisson sampling, given that the example takes part.
 
@@ -210,7 +209,6 @@ _CUT = 1e-8
 """Largest mass, as a fraction of the correction, that may be cut off its underlying distribution."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationRecursive(Method[Allocation]):
     r"""Bound k-of-t allocation by its profile in direction add, which the decomposition bounds.
 

@@ -1,7 +1,6 @@
 """Renyi bound of Dong, Chen and Ozgur on random allocation of k steps out of t, for comparison."""
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -106,7 +105,6 @@ def overlap_bound(problem: Allocation) -> tuple[float, float]:
     return from_moments(problem.asks, SPREAD_ORDERS, moments, problem.at)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationDong(Method[Allocation]):
     """Bound k-of-t allocation by the overlap of two independent draws, without reduction to k = 1."""
 

@@ -258,7 +258,6 @@ _SECONDS_PER_DRAW, _SECONDS_PER_BET = 1.5e-7, 6e-7
 _SMALLEST_EVENT = 1e-280
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationMonteCarlo(Method[Allocation]):
     r"""Estimate delta of 1-of-t over E epochs, with a confidence interval for the true value.
 

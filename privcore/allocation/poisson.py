@@ -1,7 +1,6 @@
 """Poisson sampling: proved bounds in convex order, by Renyi divergences, and estimates by dp-accounting."""
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
 
@@ -29,7 +28,6 @@ EASE = 1.6
 """Factor on the width of cells that only the lower end needs, which errs by a third of the whole width."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class PoissonCertified(Method[Poisson]):
     r"""Enclose epsilon or delta of Poisson-subsampled steps.
 
@@ -257,7 +255,6 @@ def _composed(sigma: float, rate: float, steps: int, adjacency: str) -> tuple[An
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class PoissonPld(Method[Poisson]):
     """Connect-the-dots on a loss step that follows the sampling probability, composed by dp-accounting.
 
@@ -391,7 +388,6 @@ def fraction_moments(sigma: float, rate: float, second: float) -> Floats:
     return np.minimum(np.maximum(bound, 0.0), b * second * (1.0 + EXPRESSION))
 
 
-@dataclass(frozen=True, kw_only=True)
 class PoissonRenyi(Method[Poisson]):
     r"""Bound Poisson sampling by the Renyi divergence of one step, times the number of steps.
 

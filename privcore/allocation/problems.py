@@ -1,6 +1,5 @@
 """Questions about random allocation, and proofs that their answers are monotone, in a sentence each."""
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
@@ -57,14 +56,12 @@ FEWER_THAN_STEPS = AtMost("participations", "steps")
 # The fields of a problem are those of the noise, the last base, then that of the quantity, then all others.
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationProblem(Problem):
     """Base of the questions about random allocation and the schemes it is compared with."""
 
     topic = "allocation"
 
 
-@dataclass(frozen=True, kw_only=True)
 class GaussianNoise(AllocationProblem):
     """Base of the questions about Gaussian noise."""
 
@@ -73,14 +70,12 @@ class GaussianNoise(AllocationProblem):
     sigma: Annotated[float, params.SIGMA]
 
 
-@dataclass(frozen=True, kw_only=True)
 class GaussianSteps(GaussianNoise):
     """Base of the questions about steps with Gaussian noise."""
 
     steps: Annotated[int, params.STEPS]
 
 
-@dataclass(frozen=True, kw_only=True)
 class SampledSteps(GaussianSteps):
     """Base of the questions about steps with Gaussian noise that sample their examples."""
 
@@ -89,7 +84,6 @@ class SampledSteps(GaussianSteps):
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
 
 
-@dataclass(frozen=True, kw_only=True)
 class LaplaceSteps(AllocationProblem):
     """Base of the questions about steps with Laplace noise."""
 
@@ -99,7 +93,6 @@ class LaplaceSteps(AllocationProblem):
     steps: Annotated[int, params.STEPS]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ResponseSteps(AllocationProblem):
     """Base of the questions about steps of randomized response, which leaks the truth with a probability."""
 
@@ -110,7 +103,6 @@ class ResponseSteps(AllocationProblem):
     local_delta: Annotated[float, allocation_params.LOCAL_DELTA] = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class CurveSteps(AllocationProblem):
     """Base of the questions about the worst steps with given Renyi divergences."""
 
@@ -118,7 +110,6 @@ class CurveSteps(AllocationProblem):
     steps: Annotated[int, params.STEPS]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Chosen(AllocationProblem):
     """Base of the questions about examples that are in k steps of every epoch."""
 
@@ -129,34 +120,28 @@ class Chosen(AllocationProblem):
     epochs: Annotated[int, params.EPOCHS] = 1
 
 
-@dataclass(frozen=True, kw_only=True)
 class Allocated(Chosen):
     """Base of these questions in a neighbouring relation, or in one of its directions."""
 
     adjacency: Annotated[str, allocation_params.ADJACENCY] = "add-remove"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Allocation(Allocated, GaussianSteps):
     """Random allocation with Gaussian noise."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class SampledAllocation(Allocated, SampledSteps):
     """Random allocation, with Gaussian noise, of a sample of the examples."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class LaplaceAllocation(Allocated, LaplaceSteps):
     """Random allocation with Laplace noise."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ResponseAllocation(Allocated, ResponseSteps):
     """Random allocation of randomized response."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class RenyiAllocation(Chosen, CurveSteps):
     """Random allocation of any steps with given Renyi divergences.
 
@@ -195,7 +180,6 @@ RENYI_ALLOCATION = RenyiAllocationEpsilon, RenyiAllocationDelta = asked(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationRenyi(GaussianSteps):
     """Renyi divergence, in nats, of DP-SGD that uses each example in k of the t random steps of an epoch.
 

@@ -141,7 +141,6 @@ def jensen(sigma: float, parts: Blocks) -> Jensen:
     return Jensen(sigma=sigma / math.sqrt(spread), shift=shift * (1.0 + EXPRESSION))
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationDirect(Method[Allocation]):
     """Bound allocation by Renyi divergences of integer order for remove, by a shifted Gaussian for add."""
 
@@ -188,7 +187,6 @@ class AllocationDirect(Method[Allocation]):
         return found
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationCurve(Method[RenyiAllocation]):
     r"""Bound allocation of any steps by their Renyi divergences: Theorem 4.8 with the divergences as input.
 
@@ -240,7 +238,6 @@ FEW_OVERLAPS = 64
 """Largest min(k, t - k) for which the rounding of the sum over overlaps is below `SUMMED`."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationRenyiMethod(Method[AllocationRenyi]):
     r"""Enclose the Renyi divergence of k-of-t random allocation over E epochs, from Theorem 4.8 and beyond.
 

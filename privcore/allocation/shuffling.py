@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated
 
@@ -106,7 +105,6 @@ Epoch = Callable[[float, int, Resolution], RatioDistribution]
 """Function of inverse noise multiplier, steps and resolution: a lower distribution of an epoch."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ShufflingComposed(Method[Shuffling]):
     r"""Bound shuffling from below over all epochs, for the worst of several data sets of clipped gradients.
 
@@ -186,7 +184,6 @@ def _composed(epoch: Epoch, s: float, steps: int, epochs: int, res: Resolution) 
     return product_of(RatioBracket(lower=law, upper=law), epochs, res).lower
 
 
-@dataclass(frozen=True, kw_only=True)
 class ShufflingLargest(Method[Shuffling]):
     r"""Bound shuffling from below, for the worst of two data sets of clipped gradients.
 

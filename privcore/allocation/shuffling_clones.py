@@ -426,7 +426,6 @@ def _cost(epochs: int, epsilon: float, variation: float) -> float:
     return (1.0 + math.exp(epsilon)) * epochs * variation * (1.0 + CLONE_COUNTS)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ShufflingClones(Method[Shuffling]):
     """Bound shuffling by the clones of Feldman et al., or by no amplification if that is less.
 

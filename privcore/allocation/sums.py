@@ -168,7 +168,6 @@ def _epsilon(log_p: Any, log_q: Any, delta: float) -> Any:
     return np.where(used < 0.0, epsilon - LOG_EXCEEDANCE * (1.0 + np.abs(log_p) + np.abs(log_q)), -np.inf)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationLargest(Method[Allocation]):
     r"""Bound from below by a threshold test on the largest output of one or several epochs.
 
@@ -231,7 +230,6 @@ FIRST_THRESHOLD = 8.0
 """Epsilon up to which the first sums are valid; it is doubled while it limits the bound."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationSums(Method[Answered]):
     r"""Bound k-of-t allocation from below by a test on a sum over the steps, for 1 < k < t.
 

@@ -5,7 +5,6 @@ The tail is the probability that the posterior of the chosen step exceeds a samp
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated
 
@@ -236,7 +235,6 @@ _CELLS_PER_DEVIATION = 64
 _TILTS_PER_OCTAVE = 8
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationTruncated(Method[Allocation]):
     r"""Bound k-of-t allocation by Poisson sampling with a probability that the posterior rarely exceeds.
 

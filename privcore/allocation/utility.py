@@ -1,7 +1,6 @@
 """Error of a mean with the noise that a sampler needs: by formula, by published bounds, and by simulation."""
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, get_args
 
@@ -21,7 +20,6 @@ from privcore.numerics.rounding import SHORT_FORMULA, SUBNORMAL, SUMMED
 from privcore.papers import FELDMAN_SHENFELD
 
 
-@dataclass(frozen=True, kw_only=True)
 class UtilityFormula(Method[ErrorOfMean]):
     r"""Enclose the error: the formula is exact, and its noise multiplier is enclosed.
 
@@ -160,7 +158,6 @@ _START = 1.0
 """Noise multiplier from which the search doubles or halves."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class UtilityPublished(Method[AllocationError]):
     """Bound the error from above by the error at the noise that the published bounds of epsilon require.
 
@@ -253,7 +250,6 @@ _SLOPES = np.geomspace(0.01, 1.0, 25)
 """Slopes of exponentials above the tail of the error, relative to the best one for Gaussian errors."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class UtilitySimulation(Method[ErrorOfMean]):
     r"""Simulate the estimate R times, and enclose the mean of its squared errors.
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import get_args
 
 from privcore.answer import Answer
@@ -98,7 +97,6 @@ def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
     return low
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingAttaining(Method[CountTail]):
     """Publish many correct responses, as often as the claimed privacy allows.
 
@@ -141,7 +139,6 @@ _LEAST_MU = 1e-6
 """Least mu in computations; the epsilon for a smaller mu is bounded by the epsilon for this mu."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingCeiling(Method[AuditCeiling]):
     """Enclose the largest refutable epsilon by an audit and by a mechanism that attains the counts.
 

@@ -5,7 +5,6 @@ along the privacy curve of a Gaussian.
 """
 
 import math
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -101,7 +100,6 @@ def only_pure(problem: AuditEpsilon | CountTail) -> str | None:
 _POINTS = 120
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingRevealed(Method[CountTail]):
     r"""Bound of Steinke et al. at the claimed level, or its minimum over the curve of a Gaussian mechanism.
 
@@ -147,7 +145,6 @@ class AuditingRevealed(Method[CountTail]):
         return unlikely_at_most(problem, found, f"bound of Steinke et al. at epsilon {where:.4g}")
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingSteinke(Method[AuditEpsilon]):
     """Refute (epsilon, delta)-DP if their bound of the probability of the count is below 1 - confidence.
 
@@ -186,7 +183,6 @@ class AuditingSteinke(Method[AuditEpsilon]):
         return refuted(problem, low, "bound of Steinke et al.")
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingApproximate(Method[AuditEpsilon]):
     r"""Refute (epsilon, delta)-DP if the recursion bounds the probability of the count by 1 - confidence.
 
@@ -219,7 +215,6 @@ class AuditingApproximate(Method[AuditEpsilon]):
 _MOST_MU = 60.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingGaussian(Method[AuditEpsilon]):
     r"""Epsilon of the least private Gaussian mechanism that the counts refute.
 
@@ -274,7 +269,6 @@ def epsilon_of(mu: float, delta: float) -> float:
     return 0.0 if mu < 1e-6 else min(1e4, gaussian_epsilon_bounds(1.0 / mu, delta)[0])
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingLaplace(Method[AuditEpsilon]):
     r"""Epsilon at delta of the least private Laplace mechanism that the counts refute.
 
@@ -302,7 +296,6 @@ class AuditingLaplace(Method[AuditEpsilon]):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingCombined(Method[AuditEpsilon]):
     """The larger epsilon of Algorithm 3 and of Steinke et al., at the same confidence.
 
@@ -328,7 +321,6 @@ class AuditingCombined(Method[AuditEpsilon]):
         return max(answers, key=lambda answer: answer.lower)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingIndependent(Method[AuditEpsilon]):
     """Largest mu at which independent Gaussian scores have this few errors with probability 1 - confidence.
 
@@ -370,7 +362,6 @@ class AuditingIndependent(Method[AuditEpsilon]):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingRuns(Method[AuditRunsEpsilon]):
     r"""Refute, by a joint test of both error rates, each form of the definition with half of the error.
 
@@ -423,7 +414,6 @@ def _private(epsilon: float, delta: float) -> RatesBelow:
     return RatesBelow(slope=math.exp(epsilon) * (1.0 + FEW_FUNCTIONS), height=delta)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingNasr(Method[AuditRunsEpsilon]):
     r"""Epsilon of the least private Gaussian mechanism that the error rates refute, by a joint test.
 

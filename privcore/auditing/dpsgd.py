@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -38,7 +37,6 @@ _SCOUT = 3.0
 """Factor on the width of cells in the first, coarse search for the noise multiplier."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingDpsgd(Method[AuditDpsgdEpsilon]):
     r"""Epsilon of the smallest noise multiplier that the counts refute, at the given sampling and steps.
 
@@ -212,7 +210,6 @@ _LAWS, _TESTS = 6.0, 16.0
 """Distributions for the programme, as a multiple of those for Algorithm 3, and tests of a privacy curve."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingTightestDpsgd(Method[AuditDpsgdEpsilon]):
     """Epsilon of the smallest noise multiplier that any bound of the probability of the count refutes.
 
@@ -246,7 +243,6 @@ class AuditingTightestDpsgd(Method[AuditDpsgdEpsilon]):
         return Answer.about(free, detail=detail)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingNoise(Method[AuditDpsgdNoise]):
     """Smallest noise multiplier that the counts refute, at the given sampling and steps.
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -133,7 +132,6 @@ def _sum(ratio: Callable[[Array], Array], terms: int) -> tuple[float, float]:
     return total * (1.0 - error), (total + missing) * (1.0 + error) + _LEAST
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingExact(Method[AuditTail]):
     """The closed form of the largest probability, which a private mechanism attains.
 
@@ -278,7 +276,6 @@ def curve_cost(problem: Counts) -> Cost:
     return Cost(seconds=0.01 + (_POINTS + _MOST_STEPS) * once.seconds, bytes=once.bytes)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingCurve(Method[AuditGaussianTail]):
     """The least exact probability along the privacy curve of the Gaussian mechanism.
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -83,7 +82,6 @@ _Z = _STEP * np.arange(-7600.0, 7601.0)
 """Nodes of the trapezoidal rule, whose error is below 1e-15 for the smooth integrand."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingExpected(Method[AuditExpectedCorrect]):
     r"""Enclose the largest expectation by a cap from Lemma 11 and by an attack.
 
@@ -208,7 +206,6 @@ _NEGLIGIBLE = 1e-25
 """Smaller probabilities of participations are left out; their sum stays below the slack."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingSummed(Method[AuditDpsgdCorrect]):
     r"""Find both thresholds, and add the probabilities of correct guesses beyond them.
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -31,7 +30,6 @@ from privcore.method import Cost, Direction, Method
 from privcore.papers import MAHLOUJIFAR, STEINKE
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingPlanned(Method[AuditPlannedEpsilon]):
     """Audit the expected counts: the lower end is the result of the audit, the upper end limits all audits.
 
@@ -103,7 +101,6 @@ def _ceiling(audit: AuditEpsilon, family: str) -> AuditCeiling:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingPlannedApproximate(Method[AuditPlannedEpsilon]):
     """Audit the expected counts by `auditing.approximate`: a lower bound of the largest epsilon.
 
@@ -159,7 +156,6 @@ def refuted_as_planned(problem: AuditPlannedEpsilon, audit: Method) -> Answer:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingPlannedSteinke(Method[AuditPlannedEpsilon]):
     """Audit the expected counts by `auditing.steinke`: a lower bound of the largest epsilon."""
 
@@ -178,7 +174,6 @@ class AuditingPlannedSteinke(Method[AuditPlannedEpsilon]):
         return refuted_as_planned(problem, AuditingSteinke())
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingPlannedGaussian(Method[AuditPlannedEpsilon]):
     """Audit the expected counts by `auditing.gaussian`: a lower bound of the largest epsilon of the family.
 
@@ -219,7 +214,6 @@ _LAST = 4
 """Numbers of guesses for which the linear programmes of the Gaussian family are solved."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingBest(Method[AuditBestGuesses]):
     """Try the largest number of guesses for each number of errors.
 

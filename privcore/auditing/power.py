@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -31,7 +30,6 @@ _CELLS = 4000
 _LEAST_MU, _MOST_MU = 1e-100, 60.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingPower(Method[AuditPower]):
     r"""Find the least count that refutes the claim, and the probability of that many correct guesses.
 

@@ -1,7 +1,6 @@
 """Problems about audits: counts of one run, their p-values, several runs, plans, a training; and designs."""
 
 import math
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
@@ -66,7 +65,6 @@ LESS_PRIVATE = "Every mechanism that is private at a parameter is private at eve
 FEWER_GUESSES: tuple[Constraint, ...] = (AtMost("guesses", "canaries"),)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditProblem(Problem):
     """Base of all problems about audits."""
 
@@ -77,7 +75,6 @@ class AuditProblem(Problem):
         return relation(getattr(self, "alternatives", 2), getattr(self, "design", "independent"))
 
 
-@dataclass(frozen=True, kw_only=True)
 class GuessedCanaries(AuditProblem):
     """Base of the problems with c' guesses about m canaries."""
 
@@ -87,7 +84,6 @@ class GuessedCanaries(AuditProblem):
     guesses: Annotated[int, audit_params.GUESSES]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Counts(GuessedCanaries):
     """Base of the problems with m canaries, at most c' guesses and c correct guesses.
 
@@ -125,7 +121,6 @@ class Counts(GuessedCanaries):
         return probability_of_half(self.canaries) if self.design == EXACTLY_HALF else 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditEpsilon(Counts):
     """Largest epsilon, at this delta, that the number of correct guesses refutes.
 
@@ -140,7 +135,6 @@ class AuditEpsilon(Counts):
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditMu(Counts):
     """Largest mu of Gaussian differential privacy that the number of correct guesses refutes.
 
@@ -154,7 +148,6 @@ class AuditMu(Counts):
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditDpsgdNoise(Counts):
     """Smallest noise multiplier of DP-SGD that the number of correct guesses refutes.
 
@@ -170,7 +163,6 @@ class AuditDpsgdNoise(Counts):
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditDpsgdEpsilon(Counts):
     """Largest epsilon, at this delta, refuted by correct guesses for DP-SGD of unknown noise multiplier.
 
@@ -187,7 +179,6 @@ class AuditDpsgdEpsilon(Counts):
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditTail(Counts):
     """p-value of a claim: largest probability of at least this many correct guesses under it."""
 
@@ -202,7 +193,6 @@ class AuditTail(Counts):
     delta: Annotated[float, audit_params.AUDIT_DELTA]
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditGaussianTail(Counts):
     """p-value of mu-GDP: largest probability of at least this many correct guesses under it."""
 
@@ -266,7 +256,6 @@ _OF_NUMBER = (
 _REFUTABLE = proved(delta=falls(LESS_PRIVATE), audit_confidence=falls(_STRICTER))
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditExpectedCorrect(GuessedCanaries):
     """Largest expected number of correct guesses, among c' guesses, about a mu-GDP mechanism.
 
@@ -287,7 +276,6 @@ class AuditExpectedCorrect(GuessedCanaries):
     guess_number: Annotated[str, audit_params.GUESS_NUMBER] = "random"
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditCeiling(Counts):
     r"""Largest epsilon that a valid audit can refute from these counts.
 
@@ -306,7 +294,6 @@ class AuditCeiling(Counts):
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditPlannedEpsilon(GuessedCanaries):
     """Largest epsilon that a valid audit can refute if the number of correct guesses is the expected number.
 
@@ -324,7 +311,6 @@ class AuditPlannedEpsilon(GuessedCanaries):
     family: Annotated[str, audit_params.NULL_FAMILY] = "approximate"
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditBestGuesses(AuditProblem):
     """Number of guesses that refutes the largest epsilon if the mean number of them, rounded, is correct.
 
@@ -352,7 +338,6 @@ class AuditBestGuesses(AuditProblem):
     guessing: Annotated[str, audit_params.GUESSING] = "clearest"
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditPower(GuessedCanaries):
     """Probability that an audit refutes a claim, for independent Gaussian canaries with the true mu.
 
@@ -376,7 +361,6 @@ class AuditPower(GuessedCanaries):
     refutation: Annotated[str, audit_params.REFUTATION] = "published"
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditRunsEpsilon(AuditProblem):
     """Largest epsilon, at this delta, refuted by an attack's error rates over many runs.
 
@@ -398,7 +382,6 @@ class AuditRunsEpsilon(AuditProblem):
     audit_confidence: Annotated[float, audit_params.AUDIT_CONFIDENCE] = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditDpsgdCorrect(GuessedCanaries):
     """Expected number of correct guesses about canaries of DP-SGD, if scores are sums over the steps.
 
@@ -420,7 +403,6 @@ class AuditDpsgdCorrect(GuessedCanaries):
     guess_number: Annotated[str, audit_params.GUESS_NUMBER] = "random"
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditTraining(AuditProblem):
     """Largest epsilon, at this delta, refuted by the audit of a training run.
 

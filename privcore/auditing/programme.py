@@ -26,7 +26,6 @@ MOST_GUESSES = 500
 """Largest number of guesses of a linear programme."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingProgramme(Method[CountTail]):
     r"""Maximise the probability of the count over all distributions p that Theorem 9 allows.
 

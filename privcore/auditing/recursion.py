@@ -4,7 +4,6 @@ The p-value of `auditing.recursion` is the least level at which the algorithm re
 """
 
 import math
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -294,7 +293,6 @@ def lines_of(law: RatioDistribution) -> Lines:
     return supporting_lines(epsilons, deltas)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingRecursion(Method[CountTail]):
     r"""Least level at which Algorithm 3 refutes the claim, which bounds the probability of the count.
 

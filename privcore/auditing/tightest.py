@@ -1,6 +1,5 @@
 """Audits that use Theorem 9 for all events of counts: without a model, and for the Gaussian family."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from privcore.answer import Answer
@@ -22,7 +21,6 @@ from privcore.numerics.rounding import AUDIT_SEARCH
 from privcore.papers import MAHLOUJIFAR
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingTightest(Method[AuditEpsilon]):
     """Refute (epsilon, delta)-DP if the exact probability of the count is below 1 - confidence.
 
@@ -45,7 +43,6 @@ class AuditingTightest(Method[AuditEpsilon]):
         return refuted(problem, exact_epsilon(problem), "closed form")
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingTightestMu(Method[AuditEpsilon]):
     """Epsilon of the least private Gaussian mechanism that any bound of the probability of the count refutes.
 
@@ -74,7 +71,6 @@ class AuditingTightestMu(Method[AuditEpsilon]):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingMu(Method[AuditMu]):
     """Mu of Gaussian differential privacy that any bound of the probability of the count refutes.
 

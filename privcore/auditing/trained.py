@@ -1,7 +1,6 @@
 """Audit from end to end: train once with canaries, guess their inclusion, refute an epsilon."""
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 
@@ -21,7 +20,6 @@ _MOST_NUMBERS = 5e10
 """Largest total size of all gradients, in numbers: about forty seconds, enough for a point of a sweep."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingTrained(Method[AuditTraining]):
     r"""Train a classifier of digits by DP-SGD, with canaries included by coin flips, and audit the result.
 

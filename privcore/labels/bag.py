@@ -1,7 +1,7 @@
 """Exact posteriors, ratios, advantages and probabilities of releases, for one bag with known etas."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -33,7 +33,6 @@ _UNDERFLOW = 2.0**-1070
 """Multiple of the smallest double: products that are not normal have an absolute error of half of it."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsBag(Method[Answered]):
     r"""Exact likelihoods from the distributions of the sum of all labels except one, by a tree of products.
 
@@ -223,7 +222,6 @@ def member_likelihoods(problem: ReleaseOfMember) -> tuple[float, float, float]:
     return float(ones[0, place]), float(zeros[0, place]), error
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsMember(Method[AboutMember]):
     r"""Exact likelihoods from the distribution of the sum of all labels except that of the member.
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
@@ -26,7 +25,6 @@ _LESS_NOISE = proved(
 _OF_MEMBER = "the position of the attacked example in the bag, from 1; each example has its own answer"
 
 
-@dataclass(frozen=True, kw_only=True)
 class BagProblem(ReleaseProblem):
     """Base of the problems about one bag, which is a single example for randomized response."""
 
@@ -47,7 +45,6 @@ class BagProblem(ReleaseProblem):
         return self.etas.size
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReleaseOfMember(BagProblem):
     """Base of the problems about one example of a bag and one released value."""
 
@@ -92,7 +89,6 @@ class ReleaseOfMember(BagProblem):
         return problem
 
 
-@dataclass(frozen=True, kw_only=True)
 class BagPosterior(ReleaseOfMember):
     """Probability that the label of one example of the bag is 1, given the released value."""
 
@@ -104,7 +100,6 @@ class BagPosterior(ReleaseOfMember):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReleaseRatio(ReleaseOfMember):
     """Absolute multiplicative advantage in nats on one example of a bag, from one released value.
 
@@ -116,7 +111,6 @@ class ReleaseRatio(ReleaseOfMember):
     asks = "log_ratio"
 
 
-@dataclass(frozen=True, kw_only=True)
 class BagAdvantage(BagProblem):
     """Mean additive advantage over the examples of a bag, given their features."""
 
@@ -126,7 +120,6 @@ class BagAdvantage(BagProblem):
     monotone = _LESS_NOISE
 
 
-@dataclass(frozen=True, kw_only=True)
 class MemberAdvantage(BagProblem):
     """Additive advantage on the label of one example of a bag, given the features of all."""
 
@@ -143,7 +136,6 @@ class MemberAdvantage(BagProblem):
     member: Annotated[int, label_params.MEMBER] = 1
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReleaseProbability(BagProblem):
     """Probability of a released value of a bag with known etas: the distribution of a sum of unequal labels.
 
@@ -170,7 +162,6 @@ class ReleaseProbability(BagProblem):
     released: Annotated[float, label_params.RELEASED]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClassProblem(ReleaseProblem):
     r"""Base of the problems about the class of the first example, released alone or in its bag.
 
@@ -196,7 +187,6 @@ class ClassProblem(ReleaseProblem):
         return len(self.rows)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClassAdvantage(ClassProblem):
     r"""Additive advantage at guessing the class of the first example, released alone or in its bag.
 
@@ -211,7 +201,6 @@ class ClassAdvantage(ClassProblem):
     monotone = _LESS_NOISE
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClassRatio(ClassProblem):
     """Absolute multiplicative advantage in nats for two classes of the first example, from one release.
 
@@ -252,7 +241,6 @@ class ClassRatio(ClassProblem):
         return most <= self.number == len(self.counts) and sum(self.counts) == self.bag_size
 
 
-@dataclass(frozen=True, kw_only=True)
 class SumsAdvantage(ReleaseProblem):
     """Additive advantage on one label from several exact sums, which may overlap or have weights."""
 

@@ -1,7 +1,6 @@
 """Bounds for priors: the other etas are moved to the means of cells, or to their ends."""
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, get_args
 
 import numpy as np
@@ -35,7 +34,6 @@ BINS = 4096
 Answered = LabelAdvantage | LabelAdvantageAt | LabelAttackAccuracy
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsCells(Method[Answered]):
     r"""Replace each other eta by the mean of its prior cell (lower bound) or by the ends of it (upper bound).
 
@@ -178,7 +176,6 @@ _NODES = {1: 64, 2: 48, 3: 32, 4: 24}
 Integrated = LabelAdvantage | LabelAttackAccuracy
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsGauss(Method[Integrated]):
     r"""Integrate the advantage over the etas of the others with tensor products of Gauss quadratures.
 

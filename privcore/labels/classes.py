@@ -3,7 +3,6 @@
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from operator import add
 from typing import get_args
@@ -28,7 +27,6 @@ Choices = Sequence[tuple[Vector, float]]
 Answered = ClassAdvantage | ClassRatio
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsClasses(Method[Answered]):
     r"""Gain of the best guess of a class by a release: $E[\max_a \eta_a g_a(z)] - \max_a \eta_a$.
 
@@ -76,7 +74,6 @@ class LabelsClasses(Method[Answered]):
         return Answer.enclosure(low, min(1.0, high), detail=f"{_histograms(rows)} histograms")
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsSums(Method[SumsAdvantage]):
     r"""Exact joint distribution of several sums of labels, which may overlap or have weights.
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -54,7 +53,6 @@ Answered = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsComposition(Method[Answered]):
     r"""Sum over the numbers of other examples with each value of eta, a multinomial vector.
 

@@ -1,7 +1,6 @@
 """Accuracy of the best guess, and the advantage of an attacker who ignores the features of the others."""
 
 import math
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -28,7 +27,6 @@ _MOST_ERROR = 0.01
 """Relative error of a likelihood above which no advantage is claimed."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsBlind(Method[Featured]):
     r"""Without the features of the other k - 1 examples, the sum of their labels has a binomial distribution.
 
@@ -132,7 +130,6 @@ _BOUNDS: tuple[Method, ...] = (
 """Explicit bounds of the advantage; those that are left out are never tighter than all of these."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsGuess(Method[LabelAttackAccuracy]):
     """The best guess is right with the probability of a blind guess plus the additive advantage.
 

@@ -1,7 +1,6 @@
 """Bounds of the likelihood ratio for labels without features, and certain disclosure for every prior."""
 
 import math
-from dataclasses import dataclass
 from typing import get_args
 
 from privcore.answer import Answer
@@ -79,7 +78,6 @@ def largest_log_failure(p: float, bag_size: int, log_ratio: float) -> float:
 Answered = LabelRatioTail | LabelRatioTailAt | LabelRatioQuantile | LabelRatioQuantileAt
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsLikelihood(Method[Answered]):
     r"""For constant eta, the ratio exceeds the bound of Theorem 3.7 with probability at most $2 \delta$.
 
@@ -128,7 +126,6 @@ def _log_failure(problem: LabelRatioQuantile) -> float:
     return math.log(2.0 / (1.0 - problem.level))
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsInfinite(Method[LabelRatioInfinite]):
     r"""For constant eta, the sum of a bag determines a label with probability $p^k + (1 - p)^k$.
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 from privcore.constraint import Constraint, NoneOf, OneOf
@@ -73,14 +72,12 @@ _LARGER_BAGS = (
 _MONOTONE = proved(label_epsilon=grows(_LESS_NOISE), bag_size=falls(_LARGER_BAGS))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReleaseProblem(Problem):
     """Base of all problems about a release of labels."""
 
     topic = "labels"
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelProblem(ReleaseProblem):
     """Base of the problems about one mechanism and one prior."""
 
@@ -142,7 +139,6 @@ class LabelProblem(ReleaseProblem):
         return self.distribution
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelAdvantage(LabelProblem):
     r"""Expected additive advantage: increase of the accuracy of the best guess of a label by the release z.
 
@@ -156,7 +152,6 @@ class LabelAdvantage(LabelProblem):
     monotone = _MONOTONE
 
 
-@dataclass(frozen=True, kw_only=True)
 class AtEta(LabelProblem):
     """Base of the problems about examples with one eta, in bags with others drawn from the prior.
 
@@ -176,7 +171,6 @@ class AtEta(LabelProblem):
         return super().contradiction()
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelAdvantageAt(AtEta):
     """Individual additive advantage: for examples with this eta, in bags with others drawn from the prior.
 
@@ -189,7 +183,6 @@ class LabelAdvantageAt(AtEta):
     monotone = _MONOTONE
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelAdvantageShare(LabelProblem):
     """Share of the examples whose additive advantage, given all features, exceeds a threshold."""
 
@@ -204,7 +197,6 @@ class LabelAdvantageShare(LabelProblem):
     threshold: Annotated[float, label_params.ADVANTAGE_THRESHOLD]
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelAdvantageTail(LabelProblem):
     """Probability that the mean advantage over m examples, given their features, exceeds a threshold.
 
@@ -227,7 +219,6 @@ class LabelAdvantageTail(LabelProblem):
         return self.bags * self.bag_size
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelRatioTail(LabelProblem):
     r"""Probability that the multiplicative advantage $|\ln g_1(z) - \ln g_0(z)|$ exceeds a threshold."""
 
@@ -239,7 +230,6 @@ class LabelRatioTail(LabelProblem):
     log_ratio: Annotated[float, label_params.LOG_RATIO]
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelRatioQuantile(LabelProblem):
     """Quantile of the multiplicative advantage in nats; infinite if enough releases reveal the label."""
 
@@ -250,21 +240,18 @@ class LabelRatioQuantile(LabelProblem):
     level: Annotated[float, label_params.LEVEL]
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelRatioTailAt(AtEta, LabelRatioTail):
     """Probability that the multiplicative advantage exceeds a threshold, for examples with this eta."""
 
     name = "label-ratio-tail-at"
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelRatioQuantileAt(AtEta, LabelRatioQuantile):
     """Quantile of the multiplicative advantage in nats, for examples with this eta."""
 
     name = "label-ratio-quantile-at"
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelRatioInfinite(LabelProblem):
     """Probability that the release reveals the label, since it is impossible under the other label."""
 
@@ -278,7 +265,6 @@ class LabelRatioInfinite(LabelProblem):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelAttackAccuracy(LabelProblem):
     """Expected attack utility: accuracy of the best guess of a label, given features and release."""
 

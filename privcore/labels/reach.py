@@ -1,7 +1,6 @@
 """The largest advantages and ratios that a mechanism allows, and releases that change no guess."""
 
 import math
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -41,7 +40,6 @@ Guessed = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsUnchanged(Method[Guessed]):
     r"""If $\min(\eta, 1 - \eta) \, e^\varepsilon \le \max(\eta, 1 - \eta)$ for all eta, the advantage is 0.
 
@@ -136,7 +134,6 @@ Answered = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsReach(Method[Answered]):
     r"""No advantage exceeds that of randomized response, and no log-likelihood ratio exceeds epsilon.
 

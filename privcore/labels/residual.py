@@ -264,7 +264,6 @@ _LITTLE_NOISE = 1.0
 Answered = LabelAdvantage | LabelAdvantageAt | LabelAttackAccuracy
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsResidual(Method[Answered]):
     r"""Replace the features of the others by a lattice of their etas, from below and from above.
 

@@ -1,6 +1,5 @@
 """Closed forms for randomized response, and for no release at all, for every prior."""
 
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -74,7 +73,6 @@ Answered = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsResponse(Method[Answered]):
     r"""Randomized response has the advantage $E(\min(\eta, 1 - \eta) - \pi)_+$ and the ratio epsilon.
 

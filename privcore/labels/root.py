@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, get_args
 
 from privcore.answer import Answer
@@ -345,7 +344,6 @@ def published_tail(beta: float, bag_size: int, variance: float) -> float:
     return _bernstein(beta, bag_size, bag_size * variance)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsTranslated(Method[LabelAdvantageTail]):
     r"""Bernstein's inequality for the variances in a bag, and a bound of the advantage given these variances.
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, get_args
 
@@ -65,7 +64,6 @@ Answered = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsSampling(Method[Answered]):
     r"""Draw the features of the others; integrate labels, noise and the attacked example (Rao-Blackwell).
 

@@ -1,7 +1,6 @@
 """Utility of privatised labels, estimated by training on them and scoring on test data."""
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Annotated, get_args
@@ -25,7 +24,6 @@ _SECONDS = {"logistic": (0.13, 6e-8), "mlp": (0.19, 3e-7)}
 trial for each number in the training features."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsTrained(Method[Learned]):
     """Release the training labels, train a model on the release, and score it on clean test labels.
 

@@ -1,7 +1,6 @@
 """Problems about the utility of privatised labels: randomized classes, noise, gradients, trained models."""
 
 import math
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
@@ -30,7 +29,6 @@ _RELEASES = NoneOf(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class RandomizedClass(ReleaseProblem):
     r"""Base of the problems about randomized response over c classes.
 
@@ -41,7 +39,6 @@ class RandomizedClass(ReleaseProblem):
     class_number: Annotated[int, label_params.CLASS_NUMBER]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClassFlipProbability(RandomizedClass):
     """Probability that randomized response over c classes releases another class than the true one."""
 
@@ -56,7 +53,6 @@ class ClassFlipProbability(RandomizedClass):
     label_epsilon: Annotated[float, label_params.CLASS_EPSILON]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClassFlipEpsilon(RandomizedClass):
     """Label epsilon of randomized response over c classes that flips a class with a given probability."""
 
@@ -83,7 +79,6 @@ class ClassFlipEpsilon(RandomizedClass):
         return 1.0 - 1.0 / self.class_number
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClassCapacity(RandomizedClass):
     """Capacity in bits of randomized response over c classes: the largest information over all priors."""
 
@@ -94,7 +89,6 @@ class ClassCapacity(RandomizedClass):
     label_epsilon: Annotated[float, label_params.CLASS_EPSILON]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClassCapacityEpsilon(RandomizedClass):
     """Label epsilon of randomized response over c classes with a given capacity in bits."""
 
@@ -118,7 +112,6 @@ class ClassCapacityEpsilon(RandomizedClass):
         return math.log2(self.class_number)
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoiseVariance(ReleaseProblem):
     """Largest variance, over all labels of a bag, of the debiased proportion of labels 1 that is released."""
 
@@ -137,7 +130,6 @@ class NoiseVariance(ReleaseProblem):
     label_epsilon: Annotated[float, label_params.LABEL_EPSILON] = math.inf
 
 
-@dataclass(frozen=True, kw_only=True)
 class GradientSquare(ReleaseProblem):
     """Mean squared norm of the gradient of a logistic regression on one bag, over labels and release.
 
@@ -181,7 +173,6 @@ class GradientSquare(ReleaseProblem):
         return len(rows) == self.bag_size and all(len(row.split(",")) == number for row in rows)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrainedModel(ReleaseProblem):
     """Base of the problems about a model that is trained on the features and the released labels.
 
@@ -220,7 +211,6 @@ class TrainedModel(ReleaseProblem):
         return SIZES[self.data][0] // FEWEST_BAGS
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelLearning(TrainedModel):
     """Expected AUC, on test data, of a model trained on the features and the released labels.
 
@@ -233,7 +223,6 @@ class LabelLearning(TrainedModel):
     largest = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelLearningLoss(TrainedModel):
     """Expected cross-entropy, in nats per test example, of a model trained on the released labels.
 

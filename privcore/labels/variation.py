@@ -1,7 +1,6 @@
 """Bounds from total variation: of the sum of the others, of the noise, and of randomized response."""
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, get_args
 
 import numpy as np
@@ -124,7 +123,6 @@ def published_bound(variance: float, epsilon: float) -> float:
     return -2.0 * math.expm1(-epsilon) * variance
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsSmoothing(Method[Advantage]):
     r"""The advantage is at most $2 \mu T$ with the total variation distance T between the noisy releases.
 

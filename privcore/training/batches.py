@@ -1,7 +1,6 @@
 """Phases whose steps draw their batches independently: Poisson sampling, fixed and truncated batches."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
@@ -13,7 +12,6 @@ from privcore.training.phase import Owned, Phase
 from privcore.training.samplers import Bounds, fixed_size, poisson, truncated, with_replacement
 
 
-@dataclass(frozen=True, kw_only=True)
 class Drawn(Phase):
     """Base of the phases whose steps are independent and equal."""
 
@@ -27,7 +25,6 @@ class Drawn(Phase):
         return self.step(relation).repeated(self.uses)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Public(Drawn, Owned):
     """Steps that all use the example."""
 
@@ -44,7 +41,6 @@ class Public(Drawn, Owned):
         return Bounds.exact(Gaussian(self.distance(relation) * self.s))
 
 
-@dataclass(frozen=True, kw_only=True)
 class PoissonPhase(Drawn, Owned):
     """Steps that include each example independently with a probability."""
 
@@ -62,7 +58,6 @@ class PoissonPhase(Drawn, Owned):
         return poisson(relation, self.s, self.sampling_probability, self.group)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Displacing(Drawn):
     """Base of samplers in which another example takes the place of a removed example."""
 
@@ -70,7 +65,6 @@ class Displacing(Drawn):
         return 1.0 if relation == "zero-out" else 2.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class FixedSize(Displacing):
     """Steps with a uniformly chosen batch of a fixed number of different examples."""
 
@@ -89,7 +83,6 @@ class FixedSize(Displacing):
         return fixed_size(relation, self.s, self.sampling_probability)
 
 
-@dataclass(frozen=True, kw_only=True)
 class WithReplacement(Displacing):
     """Steps whose batch is drawn example by example, independently: an example may occur several times."""
 
@@ -113,7 +106,6 @@ class WithReplacement(Displacing):
         return with_replacement(relation, self.s, self.examples, self.batch_size)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TruncatedPoisson(Displacing):
     """Steps with a Poisson sample; if it is larger than the largest batch, a uniform part of it is used."""
 

@@ -1,7 +1,6 @@
 """Proved lower and upper bounds of training runs: one method, with the stored names of its parts as rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated, cast
 
@@ -20,7 +19,6 @@ from privcore.training.samplers import Bounds, composed
 CONVEX = "convex order: docs/certified.md; docs/training-runs.md"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Certified(Method[TrainingProblem]):
     """Enclose a quantity of a run: the likelihood ratio of the run is the product of those of its phases.
 
@@ -94,7 +92,7 @@ def _stored(
         "shares": tuple(shares.split()),
     }
     kind = type("".join(part.capitalize() for part in name.split(".")), (Certified,), said)
-    return cast(type[Certified], dataclass(frozen=True, kw_only=True)(kind))
+    return cast(type[Certified], kind)
 
 
 _left = dict(ONE_PHASE)  # samplers without a row of their own have that of runs

@@ -1,6 +1,5 @@
 """Audits of a claim: the p-value of its privacy curve, for every run and every mechanism with a ratio."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -33,7 +32,6 @@ _POINTS = 40
 """Number of points of the privacy profile in the linear programme."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditingClaimed(Method[AuditClaimTail]):
     """Bound the p-value by Algorithm 3, exact probabilities along the privacy curve, and a linear programme.
 

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -126,7 +126,6 @@ class _Added(Mechanism):
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
 class GaussianNoise(Public):
     """Gaussian noise: steps that all use the example, by default one."""
 
@@ -135,7 +134,6 @@ class GaussianNoise(Public):
     steps: Annotated[int, params.STEPS] = 1
 
 
-@dataclass(frozen=True, kw_only=True)
 class LaplaceNoise(_Added):
     """Laplace noise, possibly with Poisson sampling."""
 
@@ -151,7 +149,6 @@ class LaplaceNoise(_Added):
         return ratio if self.sampling_probability == 1.0 else Sampled(ratio, self.sampling_probability)
 
 
-@dataclass(frozen=True, kw_only=True)
 class DiscreteLaplaceNoise(_Added):
     """Discrete Laplace (geometric) noise on whole numbers."""
 
@@ -166,7 +163,6 @@ class DiscreteLaplaceNoise(_Added):
         return discrete_laplace(self.rate, self.sensitivity)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RandomizedResponse(Mechanism):
     """Randomized response: a uniform answer with a probability, else the truth."""
 
@@ -184,7 +180,6 @@ class RandomizedResponse(Mechanism):
         return response(self.uniform_probability, self.answers, special=False)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Guarantee(Mechanism):
     """A mechanism with (epsilon, delta)-differential privacy, about which nothing else is known."""
 
@@ -199,7 +194,6 @@ class Guarantee(Mechanism):
         return approximate(self.epsilon, self.delta)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClaimedProfile(Mechanism):
     """A mechanism with several guarantees at once, about which nothing else is known."""
 
@@ -261,7 +255,6 @@ CLAIM_TEXT = replace(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditClaimTail(Counts):
     """p-value of a claim: largest probability of at least this many correct guesses under it.
 

@@ -86,7 +86,6 @@ MOST_OCCUPIED = 30
 """Largest group whose assignments to steps are counted."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AllocationPhase(Owned):
     """Epochs in which each example is used in k of the t steps; the steps are drawn in each epoch."""
 
@@ -112,7 +111,6 @@ class AllocationPhase(Owned):
         return allocated(self, self.s, self.epochs, relation)
 
 
-@dataclass(frozen=True, kw_only=True)
 class BallsInBins(AllocationPhase):
     """Epochs in which each example is in k of the t bins, one for each step.
 
@@ -131,7 +129,6 @@ class BallsInBins(AllocationPhase):
         return super().bounds(relation, scale)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ShufflingPhase(Phase):
     """Epochs of a permutation of all examples, cut into one batch for each step."""
 

@@ -3,7 +3,6 @@
 import math
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated
 
 from privcore import params
@@ -24,7 +23,6 @@ RELATIONS = {
 """Neighbouring relation of every adjacency; some are directions of a relation."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Phase(Checked):
     """Base of the phases of a run: noise, steps, and the ratios that bound one example or one owner."""
 
@@ -76,7 +74,6 @@ class Phase(Checked):
         """
 
 
-@dataclass(frozen=True, kw_only=True)
 class Owned(Phase):
     """Base of the phases that also cover an owner of several examples."""
 

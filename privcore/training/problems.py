@@ -1,7 +1,6 @@
 """Questions about training runs: about one sampler, with the fields of its phase, or about several phases."""
 
-from dataclasses import dataclass
-from typing import Annotated, get_type_hints
+from typing import Annotated, cast, get_type_hints
 
 from privcore.problem import (
     CurveQuantity,
@@ -19,7 +18,6 @@ from privcore.training.notation import PHASES, PHASES_TEXT, phases
 from privcore.training.phase import Phase
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrainingProblem(Problem):
     """Base of the questions about a training run; the neighbouring relation has no default."""
 
@@ -32,7 +30,6 @@ class TrainingProblem(Problem):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, kw_only=True)
 class OnePhase(TrainingProblem):
     """Base of the questions about a run of one phase, whose fields are those of the problem."""
 
@@ -57,9 +54,7 @@ def of_phase(phase: type[Phase]) -> tuple[type[OnePhase], ...]:
         "monotone": phase.monotone,
         "phase": phase,
     }
-    kind: type[OnePhase] = dataclass(frozen=True, kw_only=True)(
-        type(phase.__name__, (OnePhase, TrainingProblem), body)
-    )
+    kind = cast(type[OnePhase], type(phase.__name__, (OnePhase, TrainingProblem), body))
     return asked(phase.name, kind, phase.about)
 
 
@@ -68,7 +63,6 @@ ONE_PHASE = {word: of_phase(kind) for word, kind in PHASES.items() if not SAMPLE
 globals().update({kind.__name__: kind for kinds in ONE_PHASE.values() for kind in kinds})  # for the registry
 
 
-@dataclass(frozen=True, kw_only=True)
 class InPhases(TrainingProblem):
     """Base of the questions about a run of several phases, each with its own sampling and noise."""
 
@@ -78,7 +72,6 @@ class InPhases(TrainingProblem):
         return phases(self.phases)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AtFalsePositiveRate(CurveQuantity):
     """The largest true positive rate at a false positive rate.
 
@@ -99,7 +92,6 @@ class AtFalsePositiveRate(CurveQuantity):
     false_positive_rate: Annotated[float, training_params.FALSE_POSITIVE_RATE]
 
 
-@dataclass(frozen=True, kw_only=True)
 class AtTruePositiveRate(CurveQuantity):
     """The smallest false positive rate at a true positive rate.
 
@@ -118,7 +110,6 @@ class AtTruePositiveRate(CurveQuantity):
     true_positive_rate: Annotated[float, training_params.TRUE_POSITIVE_RATE]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Advantage(CurveQuantity):
     """The largest difference of both rates.
 
@@ -130,7 +121,6 @@ class Advantage(CurveQuantity):
     largest = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class AtPrior(CurveQuantity):
     """The largest accuracy at a prior probability.
 
@@ -145,7 +135,6 @@ class AtPrior(CurveQuantity):
     member_probability: Annotated[float, training_params.MEMBER_PROBABILITY]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Mu(CurveQuantity):
     """The smallest mu whose Gaussian trade-off curve is above that of the run.
 

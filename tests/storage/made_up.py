@@ -1,7 +1,6 @@
 """Rows whose answers are made up, so that a store can be tested without computing anything."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -20,7 +19,6 @@ T = TypeVar("T")
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Claims(Method):
     """A second method for a registered problem; its setting distinguishes several instances."""
 

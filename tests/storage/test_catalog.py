@@ -3,7 +3,6 @@ import math
 import os
 import shutil
 import time
-from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 from random import Random
@@ -273,7 +272,6 @@ def test_disjoint_proofs_are_conflicts_and_no_lookup_trusts_them(root: Path) -> 
             store.lookup(epsilon())
 
 
-@dataclass(frozen=True, kw_only=True)
 class Repaired(Claims):
     version: ClassVar[int] = 2
 

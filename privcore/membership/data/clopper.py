@@ -1,7 +1,5 @@
 """Lower confidence bound for the advantage, from the counts of an attack."""
 
-from dataclasses import dataclass
-
 from privcore.answer import Answer
 from privcore.membership.data.problems import MembershipAttackAdvantage
 from privcore.method import Cost, Direction, Method
@@ -11,7 +9,6 @@ from privcore.numerics.two_rates import TwoSamples, joint_cost, refuted
 from privcore.papers import AUBINAIS
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipClopper(Method[MembershipAttackAdvantage]):
     """A joint test of both rates of the attack: the least advantage that its counts do not refute.
 

@@ -1,7 +1,6 @@
 """Upper confidence bound for the advantage on any learner, from a sample of an unknown distribution."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -20,7 +19,6 @@ _MOST_TERMS = 20_000
 """Most terms of a tail; leaving out the rest makes the bound larger."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipMcDiarmid(Method[MembershipSampleAdvantage]):
     r"""Split the sample into n records and the rest in all ways, and average the distance of the two parts.
 

@@ -1,6 +1,5 @@
 """Questions about attacks, answered from data: a sample of the records, or the counts of an attack."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from privcore.constraint import AtMost
@@ -8,7 +7,6 @@ from privcore.membership import params as membership_params
 from privcore.membership.problem import AdvantageProblem
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipSampleAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner from n records, if only a sample of records is known.
 
@@ -24,7 +22,6 @@ class MembershipSampleAdvantage(AdvantageProblem):
     confidence_level: Annotated[float, membership_params.CONFIDENCE_LEVEL] = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipAttackAdvantage(AdvantageProblem):
     """Largest advantage of an attack on a learner, given the counts of one attack.
 

@@ -1,7 +1,6 @@
 """Sharp constants for the mean deviation of a binomial count, without any binomial probability."""
 
 import math
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -19,7 +18,6 @@ _HEADS = 2**16
 """Number of atoms that are summed individually if there are infinitely many."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipDeviation(Method[WorstLearner]):
     r"""Every atom with $1 / n \le p \le 1 - 1 / n$ adds between L and U times $\sqrt{p q / n}$ at odds 1.
 

@@ -1,7 +1,6 @@
 """Diversity of the distribution of a record, the bounds that it gives, and the limit for many records."""
 
 import math
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -22,7 +21,6 @@ _TERMS = 8
 _VACUOUS = "The diversity of the distribution is infinite, so the bound is vacuous."
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipDiversityMethod(Method[MembershipDiversity]):
     r"""Sum the roots; of infinitely many atoms, all after the first ones by the series of the root.
 
@@ -131,7 +129,6 @@ LARGEST *= (1.0 + CLOSED_FORM) / math.sqrt(2.0 * math.pi)
 """The constant c', 0.43227, rounded up; it is printed as 0.44."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipCorollary(Method[WorstLearner]):
     r"""The advantage at odds 1 is within $[c, c'] \, C / \sqrt n$ if all p > 1 / n and n >= 5.
 
@@ -170,7 +167,6 @@ _SHARE = 0.7
 """Least share of the diversity due to atoms with an expected count between 1 and n - 1."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipAsymptotic(Method[MembershipAdvantage]):
     r"""$w + C / \sqrt{2 \pi n}$, from the mean deviation of a Gaussian approximation to the relative counts.
 

@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import get_args
 
@@ -17,7 +16,6 @@ _MOST_SUMMANDS = 20_000
 _MOST_RECORDS = 60
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipEnumeration(Method[WorstLearner]):
     """Sum over all counts that a data set can have, and over all values of the tested record.
 

@@ -1,6 +1,5 @@
 """Worst learner of discrete records, exactly: advantage, security, accuracy, and the risk of records."""
 
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -27,7 +26,6 @@ _LAST_PLACE = 2.0**50
 Answered = WorstLearner | MembershipRecordRisk | MembershipRiskQuantile
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipExact(Method[Answered]):
     r"""A learner that releases the multiset of its records, and de Moivre's formula for its advantage.
 

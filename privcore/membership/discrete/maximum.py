@@ -1,7 +1,6 @@
 """Two exact advantages: of one learner, the largest bit; and given the training set, of any learner."""
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
 from privcore.distributions.dataset import dataset_pairs
@@ -14,7 +13,6 @@ from privcore.problem import falls, proved
 from privcore.published import published
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipMaximumAdvantage(AdvantageProblem):
     """Largest advantage of an attack on the maximum of n independent bits, each 1 with probability p."""
 
@@ -28,7 +26,6 @@ class MembershipMaximumAdvantage(AdvantageProblem):
     odds: Annotated[float, membership_params.ODDS] = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipDatasetAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner, given its training set.
 

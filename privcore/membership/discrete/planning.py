@@ -1,7 +1,6 @@
 """Number of records that limits the advantage of every attack: a search over the exact advantage."""
 
 import math
-from dataclasses import dataclass
 
 from privcore.answer import Answer
 from privcore.distributions.record import RecordDistribution
@@ -14,7 +13,6 @@ from privcore.numerics.least_count import least_count
 from privcore.papers import AUBINAIS
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipPlanning(Method[MembershipRecords]):
     """Double the number of records until the advantage is small enough, then bisect.
 

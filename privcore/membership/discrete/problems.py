@@ -1,7 +1,6 @@
 """Questions about the best attack on the worst learner of discrete records, and their monotonicity."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
@@ -25,7 +24,6 @@ _NO_ODDS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class DistributionProblem(MembershipProblem):
     """Base of the questions about one distribution of records."""
 
@@ -37,7 +35,6 @@ class DistributionProblem(MembershipProblem):
         return spelling.law(self.law)
 
 
-@dataclass(frozen=True, kw_only=True)
 class WorstLearnerProblem(DistributionProblem):
     """Base of the questions whose answer follows from the largest advantage over all learners."""
 
@@ -53,7 +50,6 @@ class WorstLearnerProblem(DistributionProblem):
         """Return both ends of the answer, rounded outwards, for both ends of the advantage."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipAdvantage(WorstLearnerProblem):
     r"""Largest advantage of an attack on any learner of n independent records with a discrete distribution.
 
@@ -79,7 +75,6 @@ class MembershipAdvantage(WorstLearnerProblem):
         return lower, upper
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipSecurity(WorstLearnerProblem):
     """Least security of a learner of n discrete records: 1 minus the largest advantage of an attack."""
 
@@ -98,7 +93,6 @@ class MembershipSecurity(WorstLearnerProblem):
         return max(0.0, 1.0 - upper - FEW_OPERATIONS), min(1.0, 1.0 - lower + FEW_OPERATIONS)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipAccuracy(WorstLearnerProblem):
     r"""Largest accuracy of an attack on any learner of n discrete records.
 
@@ -133,7 +127,6 @@ class MembershipAccuracy(WorstLearnerProblem):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipRecordRisk(MembershipProblem):
     """Largest advantage of an attack on records that have one value of known probability, on any learner."""
 
@@ -153,7 +146,6 @@ class MembershipRecordRisk(MembershipProblem):
     odds: Annotated[float, membership_params.ODDS] = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipRiskQuantile(DistributionProblem):
     """Quantile of the risk over the records: the least r such that this share has a risk of at most r.
 
@@ -173,7 +165,6 @@ class MembershipRiskQuantile(DistributionProblem):
     odds: Annotated[float, membership_params.ODDS] = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipDiversity(DistributionProblem):
     r"""Diversity of a distribution, $C = \sum_k \sqrt{p_k (1 - p_k)}$.
 
@@ -185,7 +176,6 @@ class MembershipDiversity(DistributionProblem):
     asks = "diversity"
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipRoc(DistributionProblem):
     """Largest true positive rate of an attack on any learner, at a given false positive rate.
 
@@ -205,7 +195,6 @@ class MembershipRoc(DistributionProblem):
     false_positive_rate: Annotated[float, membership_params.FALSE_POSITIVE_RATE]
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipRecords(DistributionProblem):
     """Least number of records at which no attack on any learner exceeds the tolerated advantage."""
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +21,6 @@ _LEAST, _MOST = 1e-13, 1e18
 """Interval of thresholds in which the best threshold is searched."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipRocMethod(Method[MembershipRoc]):
     r"""Classify a record as a member if at least $g n p$ of the n records are equal to it.
 

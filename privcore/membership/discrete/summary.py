@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
@@ -115,7 +114,6 @@ MembershipCauchy = _row(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipSummary(Method[Summary]):
     r"""The sharp constant and the smallest bound of C; below, one frequent and m - 1 equally likely values.
 

@@ -2,7 +2,6 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Annotated
 
 from privcore.membership import params as membership_params
@@ -20,7 +19,6 @@ _WIDER = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class SummaryProblem(MembershipProblem):
     """Base of the questions about all distributions with these properties."""
 
@@ -35,7 +33,6 @@ class SummaryProblem(MembershipProblem):
         """Return the answer if C is the largest diversity, by the inequality of Cauchy and Schwarz."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipSummaryAdvantage(SummaryProblem):
     """Largest advantage of an attack on any learner of n discrete records with these properties.
 
@@ -56,7 +53,6 @@ class MembershipSummaryAdvantage(SummaryProblem):
         return 0.5 * c / math.sqrt(self.records)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipSummaryRecords(SummaryProblem):
     """Least number of records at which no attack exceeds the tolerated advantage, with these properties.
 

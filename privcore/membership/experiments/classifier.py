@@ -1,7 +1,6 @@
 """Utility of quantised images, by training classifiers on them."""
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Annotated
@@ -16,7 +15,6 @@ from privcore.method import Cost, Direction, Method
 from privcore.papers import AUBINAIS
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipClassifier(Method[MembershipQuantised]):
     """Draw training records, train a classifier and measure its accuracy on the test images, R times.
 

@@ -1,7 +1,6 @@
 """Bounds on the loss of a record from the noise of the targets, for any trained model."""
 
 import math
-from dataclasses import dataclass
 
 from privcore.answer import Answer
 from privcore.membership.experiments.problems import MembershipFit
@@ -10,7 +9,6 @@ from privcore.numerics.rounding import CLOSED_FORM, probability_at_most
 from privcore.papers import AUBINAIS
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipNoise(Method[MembershipFit]):
     r"""Bound the probability of a small loss by that of the noise alone, $2 \Phi(\sqrt \varepsilon / s) - 1$.
 

@@ -1,6 +1,5 @@
 """Questions about experiments: the share of records that a learner fits, and the use of quantised images."""
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
@@ -17,7 +16,6 @@ _NO_NETWORK = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipFit(MembershipProblem):
     r"""Probability that the squared loss of a record is at most a level, after training on n records.
 
@@ -67,7 +65,6 @@ class MembershipFit(MembershipProblem):
         return self.learner == "nearest" or (self.learner == "linear" and self.coordinates >= self.records)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipQuantised(MembershipProblem):
     """Expected test accuracy of a classifier of digits whose input is the cluster of an image.
 
@@ -84,7 +81,6 @@ class MembershipQuantised(MembershipProblem):
     records: Annotated[int, membership_params.RECORDS]
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipQuantisedAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner that is trained on quantised images of digits.
 

@@ -1,7 +1,6 @@
 """Estimate of the share of records that a learner fits, by training it several times."""
 
 import math
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Annotated
@@ -21,7 +20,6 @@ _MOST_SECONDS, _MOST_BYTES = 1800.0, 4e9
 _KEPT = 128
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipTrained(Method[MembershipFit]):
     """Train R learners on independent data sets, and average the share of records whose loss is small.
 

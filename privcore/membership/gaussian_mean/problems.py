@@ -1,7 +1,6 @@
 """Questions about attacks on the mean of Gaussian records, or on a regression on them."""
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
 from privcore.membership import params as membership_params
@@ -13,7 +12,6 @@ _NESTED = "The sets of sufficient numbers of records are nested."
 _NOISIER = "Gaussian noise on the release lowers its correlation with a record to any smaller value."
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipMeanAdvantage(AdvantageProblem):
     """Largest advantage of an attack on the mean of n Gaussian records, with or without Gaussian noise.
 
@@ -54,7 +52,6 @@ class MembershipMeanAdvantage(AdvantageProblem):
         return 0.5 * self.coordinates * math.log1p(1.0 / self.surplus)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipMeanRecords(MembershipProblem):
     """Least number of Gaussian records whose mean allows no attack above the tolerated advantage.
 
@@ -80,7 +77,6 @@ class MembershipMeanRecords(MembershipProblem):
         return 0.5 * mean_norm(self.coordinates)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipRateAdvantage(AdvantageProblem):
     """Largest advantage of an attack on a function of a mean, if the constant of Theorem 13 is known.
 
@@ -95,7 +91,6 @@ class MembershipRateAdvantage(AdvantageProblem):
     records: Annotated[int, membership_params.RECORDS]
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipRateRecords(MembershipProblem):
     """Least number of records at which no attack on a function of a mean exceeds the tolerated advantage.
 
@@ -112,7 +107,6 @@ class MembershipRateRecords(MembershipProblem):
     target_advantage: Annotated[float, membership_params.TARGET_ADVANTAGE]
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipRegressionAdvantage(AdvantageProblem):
     """Largest advantage of an attack on the coefficients of least squares, for Gaussian features and noise.
 

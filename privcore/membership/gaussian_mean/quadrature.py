@@ -168,7 +168,6 @@ If the release is nearly the record, the integral over fresh records has no tigh
 _EPSILON = 2.0**-52
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipQuadrature(Method[MembershipMeanAdvantage]):
     """Integrate the Gaussian privacy profile over the squared norm of a record, between proved ends.
 

@@ -1,7 +1,6 @@
 """Numbers of records for functions of a mean: Theorem 13 and Remark 13, and the least one if Gaussian."""
 
 import math
-from dataclasses import dataclass
 from typing import get_args
 
 from privcore.answer import Answer
@@ -114,7 +113,6 @@ MembershipRemark = published(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipMean(Method[MembershipMeanRecords]):
     """Search over the proved ends of the advantage, which falls with the number of records."""
 

@@ -1,7 +1,6 @@
 """Lower bounds from learners that are nearly as bad as the information about a record allows."""
 
 import math
-from dataclasses import dataclass
 
 from privcore.answer import Answer
 from privcore.membership.learner.problems import MembershipInformationAdvantage
@@ -12,7 +11,6 @@ from privcore.papers import AUBINAIS
 _SIZES = (*range(2, 17), *(2**k for k in range(5, 50)))
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipChannel(Method[MembershipInformationAdvantage]):
     """Release a record of K equally likely values, or with some probability an independent draw of them.
 

@@ -1,7 +1,6 @@
 """Questions about the advantage of attacks, given a property of the learner alone."""
 
 import math
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
@@ -13,7 +12,6 @@ from privcore.problem import falls, grows, proved
 _WEAKER = grows("More learners satisfy the weaker condition.")
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipPrivateAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any differentially private learner.
 
@@ -38,7 +36,6 @@ class MembershipPrivateAdvantage(AdvantageProblem):
     neighbours: Annotated[str, membership_params.NEIGHBOURS] = "substitution"
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipInformationAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner whose release has at most this information on a record.
 
@@ -51,7 +48,6 @@ class MembershipInformationAdvantage(AdvantageProblem):
     information: Annotated[float, membership_params.INFORMATION]
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipBitsAdvantage(AdvantageProblem):
     """Largest advantage of an attack on any learner that releases b bits about n independent records."""
 
@@ -67,7 +63,6 @@ class MembershipBitsAdvantage(AdvantageProblem):
         return self.bits / self.records * math.log(2.0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipOverfittingSecurity(MembershipProblem):
     """Largest security of any learner that fits its records: 1 minus the advantage of the best attack.
 
@@ -84,7 +79,6 @@ class MembershipOverfittingSecurity(MembershipProblem):
     odds: Annotated[float, membership_params.ODDS] = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipInterpolationCap(MembershipProblem):
     """Largest probability that the squared loss of a fresh record is at most a level, over all regressors.
 
@@ -104,7 +98,6 @@ class MembershipInterpolationCap(MembershipProblem):
     noise_deviation: Annotated[float, membership_params.NOISE_DEVIATION]
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipStoppingSecurity(MembershipProblem):
     """Largest security of any learner that trains until the mean training loss is at most a value.
 
@@ -123,7 +116,6 @@ class MembershipStoppingSecurity(MembershipProblem):
     odds: Annotated[float, membership_params.ODDS] = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipSphereSecurity(MembershipProblem):
     """Largest security of a classifier that gradient flow trains on features that are uniform on a sphere.
 

@@ -1,7 +1,6 @@
 """Largest advantage under differential privacy, attained by a learner, and the published bounds."""
 
 import math
-from dataclasses import dataclass
 
 from privcore.answer import Answer
 from privcore.membership.learner.problems import MembershipPrivateAdvantage
@@ -15,7 +14,6 @@ _CLOSE = 1e-7
 """Epsilon below which odds are compared by their distance from 1, to keep digits."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipSharp(Method[MembershipPrivateAdvantage]):
     """The supremum over all private learners, and learners that attain it.
 

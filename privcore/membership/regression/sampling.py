@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -62,7 +61,6 @@ def gain_cost(draws: int, block: int) -> Cost:
 _BLOCK = 2**16
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipSampling(Method[MembershipRegressionAdvantage]):
     """Draw releases with a record, and average the gain of the best attack, which lies in [0, 1].
 
@@ -112,7 +110,6 @@ _LEAST_RATIO = 5.0
 """Least distance of an estimate from 0, in standard errors."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipSobol(Method[MembershipRegressionAdvantage]):
     """Average the gain of the best attack over Sobol points, in eight independent scrambles.
 

@@ -23,7 +23,6 @@ _REACH = 46.0
 """Logarithm of the peak density over the density where the nodes end."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MembershipThreshold(Method[MembershipRegressionAdvantage]):
     """Classify a record as a member if its squared residual is below the best threshold.
 

@@ -2,7 +2,6 @@
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import pytest
@@ -22,7 +21,6 @@ EPSILON = find_problem("unamplified-epsilon")
 _SECONDS = Real(name="seconds", symbol="", lower=0, upper=1e9, typical=(1.0,), meaning="Estimated seconds")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Sharing(Method):
     """Costs the value of its setting, and shares state among points of one sigma and one number of epochs."""
 
@@ -40,7 +38,6 @@ class Sharing(Method):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, kw_only=True)
 class Growing(Sharing):
     """Costs and takes more for larger noise, and no point shares anything."""
 

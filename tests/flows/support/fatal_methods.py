@@ -7,7 +7,6 @@ anywhere else.
 import os
 import signal
 import time
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from privcore import Answer, Cost, Direction, Method, Problem, find_problem
@@ -22,7 +21,6 @@ from tasks.work import run_batch as run_batch_alive
 _VICTIM = Choice(name="victim", symbol="", choices=("worker", "ray"), meaning="The killed process")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Fatal(Method):
     """Answers 1/sigma; about ten points make a batch."""
 

@@ -7,7 +7,6 @@ import ctypes
 import os
 import signal
 import time
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from privcore import Answer, Cost, Direction, Method, Problem, find_problem
@@ -22,7 +21,6 @@ _SECONDS = Real(name="seconds", symbol="", lower=0.0, upper=1e6, typical=(0.1,),
 _BYTES = Real(name="bytes", symbol="", lower=0.0, upper=1e15, typical=(2e9,), meaning="Memory it declares")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Slow(Method):
     """Sleeps, then answers at most 10/sigma, which is true for one step, sigma >= 1 and delta >= 1e-5."""
 
@@ -43,7 +41,6 @@ class Slow(Method):
         return Answer.enclosure(0.0, 10.0 / float(problem.as_fields()["sigma"]), value=seed / 2**63)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Large(Slow):
     """Sleeps as long, and declares memory that it does not take; the log has a line when it begins, too."""
 
@@ -59,7 +56,6 @@ class Large(Slow):
         return super().answer(problem, seed)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Mixed(Method):
     """Misbehaves as the number of steps says."""
 
