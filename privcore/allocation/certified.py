@@ -51,24 +51,26 @@ from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_bounds
 from privcore.papers import BALLE_WANG, DONG, FELDMAN_SHENFELD
+from privcore.published import published
 
 
-class UnamplifiedExact(Method[Unamplified]):
-    """All k E steps equal one Gaussian step with noise multiplier sigma / sqrt(k E)."""
+def _unamplified(problem: Unamplified) -> tuple[float, float]:
+    """Return both ends for the Gaussian step that all steps equal."""
+    sigma = problem.sigma / math.sqrt(problem.participations * problem.epochs)
+    if problem.adjacency == "replace-one":  # opposite gradients have twice the distance
+        sigma *= 0.5
+    return gaussian_bounds(problem.asks, sigma, problem.at)
 
-    name = "unamplified.exact"
-    problems = UNAMPLIFIED
-    direction = Direction.ENCLOSURE
-    reference = f"{BALLE_WANG}, Theorem 8"
 
-    def cost(self, problem: Unamplified) -> Cost:
-        return Cost(seconds=2e-3, bytes=1e5)
-
-    def answer(self, problem: Unamplified, seed: int) -> Answer:
-        sigma = problem.sigma / math.sqrt(problem.participations * problem.epochs)
-        if problem.adjacency == "replace-one":  # opposite gradients have twice the distance
-            sigma *= 0.5
-        return Answer.enclosure(*gaussian_bounds(problem.asks, sigma, problem.at), detail="closed form")
+UnamplifiedExact = published(
+    "unamplified.exact",
+    UNAMPLIFIED,
+    Direction.ENCLOSURE,
+    """All k E steps equal one Gaussian step with noise multiplier sigma / sqrt(k E).""",
+    _unamplified,
+    reference=f"{BALLE_WANG}, Theorem 8",
+    cost=lambda problem: Cost(seconds=2e-3, bytes=1e5),
+)
 
 
 Answered = Allocation | SampledAllocation | LaplaceAllocation | ResponseAllocation

@@ -8,8 +8,8 @@ from privcore.allocation import params as allocation_params
 from privcore.allocation import problems
 from privcore.allocation.problems import (
     AllocationProblem,
-    GaussianNoise,
     GaussianSteps,
+    Noisy,
     ResponseSteps,
     SampledSteps,
 )
@@ -68,7 +68,7 @@ class Shuffling(GaussianSteps):
     adjacency: Annotated[str, allocation_params.SHUFFLING_ADJACENCY] = "zero-out"
 
 
-class Unamplified(GaussianNoise):
+class Unamplified(Noisy):
     """Examples whose steps are public; other steps make no difference."""
 
     constraints = (problems.FEWER_THAN_STEPS,)

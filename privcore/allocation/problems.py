@@ -62,7 +62,7 @@ class AllocationProblem(Problem):
     topic = "allocation"
 
 
-class GaussianNoise(AllocationProblem):
+class Noisy(AllocationProblem):
     """Base of the questions about Gaussian noise."""
 
     monotone = proved(sigma=falls(MORE_NOISE))
@@ -70,7 +70,7 @@ class GaussianNoise(AllocationProblem):
     sigma: Annotated[float, params.SIGMA]
 
 
-class GaussianSteps(GaussianNoise):
+class GaussianSteps(Noisy):
     """Base of the questions about steps with Gaussian noise."""
 
     steps: Annotated[int, params.STEPS]

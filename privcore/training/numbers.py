@@ -15,8 +15,6 @@ from privcore.likelihood_ratio.questions import (
     precision_bounds,
     question_of,
 )
-from privcore.params import DELTA, EPSILON
-from privcore.training import params as training_params
 from privcore.training.brackets import Ends, Profile
 from privcore.training.certified import Certified
 from privcore.training.phase import RELATIONS
@@ -26,14 +24,7 @@ CURVE = 61
 """Number of points of the trade-off curve up to 1; the last one is replaced by two others."""
 MEMBERSHIP = {"add-remove": "remove", "zero-out": "zero-out-remove", "replace-one": "replace-one"}
 """Adjacency by relation for tests of the null hypothesis that the example was not used."""
-ASKED = {
-    "delta": DELTA,
-    "epsilon": EPSILON,
-    "false_positive_rate": training_params.FALSE_POSITIVE_RATE,
-    "true_positive_rate": training_params.TRUE_POSITIVE_RATE,
-    "member_probability": training_params.MEMBER_PROBABILITY,
-    "smallest_false_positive_rate": training_params.SMALLEST_FALSE_POSITIVE_RATE,
-}
+ASKED = {kind.given: kind.parameters[kind.given] for kind in (*RUN, *RUN_CURVE) if kind.given}
 """Numbers at which quantities are asked, by name."""
 USUAL = {
     "delta": (1e-5, 1e-6, 1e-8),
