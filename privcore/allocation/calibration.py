@@ -8,10 +8,9 @@ from functools import lru_cache
 
 from privcore import params
 from privcore.allocation.certified import AllocationCertified
-from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.allocation.params import TARGET_EPSILON
 from privcore.allocation.poisson import PoissonCertified
-from privcore.allocation.problems import AllocationEpsilon
+from privcore.allocation.problems import AllocationEpsilon, Poisson, PoissonEpsilon
 from privcore.answer import Answer
 from privcore.method import Cost
 from privcore.numerics.bracket_search import BracketSearch, Look

@@ -8,17 +8,18 @@ from typing import Annotated
 import scipy
 
 from privcore import params
-from privcore.allocation.comparisons import UNAMPLIFIED, Unamplified
 from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
     ALLOCATION,
     LAPLACE_ALLOCATION,
     RESPONSE_ALLOCATION,
     SAMPLED_ALLOCATION,
+    UNAMPLIFIED,
     Allocation,
     LaplaceAllocation,
     ResponseAllocation,
     SampledAllocation,
+    Unamplified,
 )
 from privcore.allocation.reduction import (
     HOPELESS,

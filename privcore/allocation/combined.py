@@ -7,10 +7,9 @@ from typing import Annotated
 
 from privcore import params
 from privcore.allocation import params as allocation_params
-from privcore.allocation.comparisons import POISSON, Poisson
 from privcore.allocation.decomposition import AllocationDecomposition, AllocationRecursive
 from privcore.allocation.poisson import PoissonCertified
-from privcore.allocation.problems import ALLOCATION, Allocation
+from privcore.allocation.problems import ALLOCATION, POISSON, Allocation, Poisson
 from privcore.allocation.renyi import AllocationDirect
 from privcore.allocation.truncated import SHARES, block, bounded, cost_of, unamplified
 from privcore.answer import Answer

@@ -17,8 +17,12 @@ from typing import Annotated
 import numpy as np
 
 from privcore import params
-from privcore.allocation.comparisons import CAPPED_RESPONSE, CappedResponse
-from privcore.allocation.problems import RESPONSE_ALLOCATION, ResponseAllocation
+from privcore.allocation.problems import (
+    CAPPED_RESPONSE,
+    RESPONSE_ALLOCATION,
+    CappedResponse,
+    ResponseAllocation,
+)
 from privcore.answer import Answer
 from privcore.likelihood_ratio.distribution import (
     RatioBracket,

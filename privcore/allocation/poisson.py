@@ -8,8 +8,8 @@ import numpy as np
 import scipy
 
 from privcore import params
-from privcore.allocation.comparisons import NO_REPLACEMENT, POISSON, Poisson
 from privcore.allocation.moments import FRACTIONS, SPREAD_ORDERS, gaussian_moments, log_mean
+from privcore.allocation.problems import NO_REPLACEMENT, POISSON, Poisson
 from privcore.answer import Answer, Status
 from privcore.likelihood_ratio.batches import SignedSample
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mixed, product_of

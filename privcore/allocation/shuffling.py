@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from privcore import params
-from privcore.allocation.comparisons import SHUFFLING, Shuffling
+from privcore.allocation.problems import SHUFFLING, Shuffling
 from privcore.allocation.reduction import one_of
 from privcore.allocation.sums import (
     BestTest,

@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from privcore import params
-from privcore.allocation.comparisons import SHUFFLING, Shuffling
+from privcore.allocation.problems import SHUFFLING, Shuffling
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import (

@@ -11,8 +11,7 @@ from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.calibration import NoiseBracket, search_cost, smallest_noise
 from privcore.allocation.combined import AllocationCombined
-from privcore.allocation.comparisons import AllocationError, ErrorOfMean
-from privcore.allocation.problems import Allocation, AllocationEpsilon
+from privcore.allocation.problems import Allocation, AllocationEpsilon, AllocationError, ErrorOfMean
 from privcore.answer import Answer, Status
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.betting import BETTING, betting_lower, betting_upper, width_note
@@ -80,7 +79,7 @@ def squared_error(problem: ErrorOfMean, sigma: float) -> float:
     """Return the error at this noise multiplier, irrespective of privacy; rounded to nearest.
 
     Example:
-        >>> from privcore.allocation.comparisons import AllocationError, PoissonError
+        >>> from privcore.allocation.problems import AllocationError, PoissonError
         >>> asked = {"epsilon": 1.0, "delta": 1e-10, "steps": 1000, "examples": 100, "proportion": 0.9}
         >>> round(squared_error(AllocationError(**asked), 1.0), 6)
         0.1009

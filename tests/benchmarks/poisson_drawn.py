@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 
-from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.allocation.poisson import PoissonCertified
+from privcore.allocation.problems import Poisson, PoissonEpsilon
 from privcore.answer import Answer
 from tests.benchmarks.measure import forget, head, measured, row, verdict
 

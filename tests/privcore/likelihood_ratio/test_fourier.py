@@ -8,8 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from privcore.allocation.comparisons import Poisson, PoissonEpsilon
 from privcore.allocation.poisson import PoissonCertified
+from privcore.allocation.problems import Poisson, PoissonEpsilon
 from privcore.answer import Answer
 from privcore.likelihood_ratio import fourier
 from privcore.likelihood_ratio.fourier import SPACING, epsilon_by_sums

@@ -8,9 +8,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from privcore import Point, find
-from privcore.allocation.comparisons import AllocationError, ErrorOfMean, PoissonError
 from privcore.allocation.montecarlo import AllocationMonteCarlo, Simulation
-from privcore.allocation.problems import AllocationDelta
+from privcore.allocation.problems import AllocationDelta, AllocationError, ErrorOfMean, PoissonError
 from privcore.allocation.utility import UtilitySimulation
 from privcore.labels.draws import Rung, excess
 from privcore.labels.problems import LabelAdvantage, LabelRatioQuantile

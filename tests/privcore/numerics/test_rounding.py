@@ -15,8 +15,8 @@ from flint import acb, arb, ctx
 from scipy import special
 from scipy.stats import binom
 
-from privcore.allocation.comparisons import AllocationError, PoissonError
 from privcore.allocation.decomposition import decomposition
+from privcore.allocation.problems import AllocationError, PoissonError
 from privcore.allocation.sums import log_exceedances
 from privcore.allocation.truncated import _rest
 from privcore.allocation.utility import squared_error
