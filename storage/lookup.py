@@ -38,19 +38,8 @@ NOTHING = {"lower": Corner(0.0), "upper": Corner(math.inf)}
 """The trivial ends, without a stored bracket."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chord:
-    """An end that follows from two stored problems.
-
-    Attributes:
-        bound: The end.
-        near: The corner whose own end is of the same side.
-        far: The corner whose upper end is used.
-    """
-
-    bound: float
-    near: Corner
-    far: Corner
+Ends = dict[str, tuple[Corner, ...]]
+"""For `lower` and `upper`, the corner that gives the end; or, by convexity, two, the first with the end."""
 
 
 def neighbours(stored: Sequence[Any], value: Any) -> list[Any]:
@@ -70,33 +59,34 @@ def neighbours(stored: Sequence[Any], value: Any) -> list[Any]:
     return [*stored[max(0, place - NEAREST) : place], *stored[place : place + NEAREST]]
 
 
-def best_chords(problem: Problem, corners: Sequence[tuple[Corner, Corner]]) -> dict[str, Chord]:
-    """Return the best chord for each end of a question that has any.
+def best_ends(problem: Problem, own: tuple[Corner, Corner], others: Sequence[tuple[Corner, Corner]]) -> Ends:
+    """Return the best ends of a question: those of its corners, or better ones by convexity.
 
     A corner of the question with another delta bounds the question's other fields at the delta of the corner
     itself, so its own delta is used.
 
     Args:
         problem: The question.
-        corners: For each neighbouring delta in order, the corners below and above of the question at it.
+        own: The corners below and above of the question.
+        others: For each neighbouring delta in order, the corners below and above of the question at it.
     """
-    (name,) = problem.exp_convex
-    asked = getattr(problem, name)
-    lowers = [(float(low.fields[name]), low) for low, _ in corners if low.fields is not None]
-    uppers = [(float(high.fields[name]), high) for _, high in corners if high.fields is not None]
-    found: dict[str, Chord] = {}
-    for at, near in uppers:
-        for further, far in uppers:
-            if at < asked < further:
-                bound = epsilon_above(asked, (at, near.bound), (further, far.bound))
-                if "upper" not in found or bound < found["upper"].bound:
-                    found["upper"] = Chord(bound=bound, near=near, far=far)
-    for at, near in lowers:
-        for further, far in uppers:
-            if asked < at < further or further < at < asked:
-                bound = epsilon_below(asked, (at, near.bound), (further, far.bound))
-                if bound > (found["lower"].bound if "lower" in found else 0.0):
-                    found["lower"] = Chord(bound=bound, near=near, far=far)
+    found: Ends = {"lower": own[:1], "upper": own[1:]}
+    for name in problem.exp_convex:
+        asked = getattr(problem, name)
+        lowers = [(float(low.fields[name]), low) for low, _ in others if low.fields is not None]
+        uppers = [(float(high.fields[name]), high) for _, high in others if high.fields is not None]
+        for at, near in uppers:
+            for further, far in uppers:
+                if at < asked < further:
+                    bound = epsilon_above(asked, (at, near.bound), (further, far.bound))
+                    if bound < found["upper"][0].bound:
+                        found["upper"] = (near._replace(bound=bound), far)
+        for at, near in lowers:
+            for further, far in uppers:
+                if asked < at < further or further < at < asked:
+                    bound = epsilon_below(asked, (at, near.bound), (further, far.bound))
+                    if bound > found["lower"][0].bound:
+                        found["lower"] = (near._replace(bound=bound), far)
     return found
 
 
@@ -292,23 +282,19 @@ def lookup(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Found | N
         ContradictionError: Two stored brackets contradict one another, so neither can be trusted.
     """
     try:
-        low, high, chords = _ends(connection, problem)
+        used = _ends(connection, problem)
     except duckdb.CatalogException:  # the problem has no method, and no row
         return None
-    if low.fields is None and high.fields is None and not chords:
+    if all(each.fields is None for each, *_ in used.values()):
         return None
-    fields, bounds = problem.as_fields(), {"lower": low.bound, "upper": high.bound}
-    used = {"lower": [low], "upper": [high]}  # by convexity, two rows give an end
-    for end, chord in chords.items():
-        if chord.bound > low.bound if end == "lower" else chord.bound < high.bound:
-            bounds[end], used[end] = chord.bound, [chord.near, chord.far]
-    lower, upper = bounds.values()
-    exact = all(each[0].fields == fields for each in used.values())
+    fields = problem.as_fields()
+    exact = all(each.fields == fields for each, *_ in used.values())
     if not exact and (own := _bracket(connection, problem, f"where {_equal(problem)}", [*fields.values()])):
         exact = True
         for end, (first, *_) in used.items():
-            if first.fields is not None and own[end].bound == bounds[end]:
-                used[end] = [own[end]]
+            if first.fields is not None and own[end].bound == first.bound:
+                used[end] = (own[end],)
+    lower, upper = (each.bound for each, *_ in used.values())
     tables = _tables(connection, [each.point for several in used.values() for each in several])
     origin: dict[str, Any] = {}
     for end, (near, *others) in used.items():
@@ -348,8 +334,8 @@ def _place(corners: Sequence[Corner]) -> str:
     return f"a point between {near} and {far[0]}, by convexity" if far else str(near)
 
 
-def _ends(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[Corner, Corner, dict[str, Chord]]:
-    """Return the best corners below and above, and the best chords between corners at other deltas."""
+def _ends(connection: duckdb.DuckDBPyConnection, problem: Problem) -> Ends:
+    """Return the best ends, also those by convexity between corners at other deltas."""
     values = _stored_values(connection, problem)
     questions = [problem]
     for name in problem.exp_convex:
@@ -358,11 +344,10 @@ def _ends(connection: duckdb.DuckDBPyConnection, problem: Problem) -> tuple[Corn
             replace(problem, **{name: value}) for value in neighbours(stored, getattr(problem, name))
         ]
     if values:
-        found = _tabulated(connection, values, questions)
+        own, *others = _tabulated(connection, values, questions)
     else:
-        found = [_searched(connection, question) for question in questions]
-    chords = best_chords(problem, found[1:]) if len(found) > 1 else {}
-    return *found[0], chords
+        own, *others = (_searched(connection, question) for question in questions)
+    return best_ends(problem, own, others)
 
 
 def _stored_values(connection: duckdb.DuckDBPyConnection, problem: Problem) -> dict[str, list[Value]]:

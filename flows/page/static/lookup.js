@@ -141,10 +141,14 @@ function neighbours(table, name, value) {
   return stops.slice(Math.max(0, place - NEAREST), place + NEAREST);
 }
 
-/** The best end on each side that follows from two corners: `{upper: {bound, near, far}, lower: ...}`. */
-function chords(table, question, rows) {
-  const found = {};
+/** The best end on each side: its bound and the row `near` of its corner; and, by convexity, a second row `far`; -1 for none. */
+function bestEnds(table, question, rows) {
   const { lower, upper } = table.brackets;
+  const [below, above] = ["lower", "upper"].map((end) => corner(table, question, end, rows));
+  const found = {
+    lower: { bound: below < 0 ? 0 : lower[below], near: below, far: -1 },
+    upper: { bound: above < 0 ? Infinity : upper[above], near: above, far: -1 },
+  };
   for (const name of Object.keys(table.problem.convex ?? {})) {
     const { [name]: asked } = question;
     const { [name]: at } = table.brackets;
@@ -156,14 +160,14 @@ function chords(table, question, rows) {
       for (const far of uppers) {
         if (!(at[near] < asked && asked < at[far])) continue;
         const bound = epsilonAbove(asked, [at[near], upper[near]], [at[far], upper[far]]);
-        if (!found.upper || bound < found.upper.bound) found.upper = { bound, near, far };
+        if (bound < found.upper.bound) found.upper = { bound, near, far };
       }
     }
     for (const near of lowers) {
       for (const far of uppers) {
         if (!((asked < at[near] && at[near] < at[far]) || (at[far] < at[near] && at[near] < asked))) continue;
         const bound = epsilonBelow(asked, [at[near], lower[near]], [at[far], upper[far]]);
-        if (bound > (found.lower?.bound ?? 0)) found.lower = { bound, near, far };
+        if (bound > found.lower.bound) found.lower = { bound, near, far };
       }
     }
   }
@@ -181,40 +185,34 @@ function chords(table, question, rows) {
 export function lookup(table, question) {
   const rows = group(table, question);
   const { brackets, methods } = table;
-  const [below, above] = ["lower", "upper"].map((end) => corner(table, question, end, rows));
-  const chord = chords(table, question, rows);
-  if (!(chord.lower?.bound > (below < 0 ? 0 : brackets.lower[below]))) delete chord.lower;
-  if (!(chord.upper?.bound < (above < 0 ? Infinity : brackets.upper[above]))) delete chord.upper;
-  const [low, high] = [chord.lower?.near ?? below, chord.upper?.near ?? above];
-  if (low < 0 && high < 0) return null;
-  const [lowAlso, highAlso] = [chord.lower?.far ?? -1, chord.upper?.far ?? -1];
+  const { lower, upper } = bestEnds(table, question, rows);
+  if (lower.near < 0 && upper.near < 0) return null;
   const fields = (row) => (row < 0 ? null : fieldsOf(table, row));
   const method = (end, row) => (row < 0 ? null : methods[brackets[`${end}_method`][row]]);
   const found = {
-    lower: chord.lower?.bound ?? (below < 0 ? 0 : brackets.lower[below]),
-    upper: chord.upper?.bound ?? (above < 0 ? Infinity : brackets.upper[above]),
+    lower: lower.bound,
+    upper: upper.bound,
     exact: rows.some((row) => same(table, question, row)),
-    lower_from: fields(low),
-    upper_from: fields(high),
-    lower_method: method("lower", low),
-    upper_method: method("upper", high),
-    lower_also: fields(lowAlso),
-    upper_also: fields(highAlso),
-    lower_also_method: method("upper", lowAlso),
-    upper_also_method: method("upper", highAlso),
-    lower_row: low,
-    upper_row: high,
-    tables: tablesOf(table, [["lower", low], ["upper", high], ["upper", lowAlso], ["upper", highAlso]]),
+    lower_from: fields(lower.near),
+    upper_from: fields(upper.near),
+    lower_method: method("lower", lower.near),
+    upper_method: method("upper", upper.near),
+    lower_also: fields(lower.far),
+    upper_also: fields(upper.far),
+    lower_also_method: method("upper", lower.far),
+    upper_also_method: method("upper", upper.far),
+    lower_row: lower.near,
+    upper_row: upper.near,
+    tables: tablesOf(table, [["lower", lower.near], ["upper", upper.near], ["upper", lower.far], ["upper", upper.far]]),
   };
   if (found.lower > found.upper) {
-    const from = (...ends) => {
-      const tables = tablesOf(table, ends);
+    const from = (end, { near, far }) => {
+      const tables = tablesOf(table, [[end, near], ["upper", far]]);
       return tables.length ? ` (imported from the table ${tables.join(" and ")})` : "";
     };
-    const [ofLower, ofUpper] = [from(["lower", low], ["upper", lowAlso]), from(["upper", high], ["upper", highAlso])];
     throw new Contradiction(
-      `The table contradicts itself about ${table.problem.name}: ${found.lower_method}${ofLower} has at least ` +
-        `${found.lower}, but ${found.upper_method}${ofUpper} at most ${found.upper}.`,
+      `The table contradicts itself about ${table.problem.name}: ${found.lower_method}${from("lower", lower)} has at least ` +
+        `${found.lower}, but ${found.upper_method}${from("upper", upper)} at most ${found.upper}.`,
     );
   }
   return found;
