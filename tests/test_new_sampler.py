@@ -33,10 +33,6 @@ class Coins(Drawn):
     steps: Annotated[int, params.STEPS]
     epochs: Annotated[int, params.EPOCHS] = 1
 
-    @property
-    def uses(self) -> int:
-        return self.steps * self.epochs
-
     def step(self, relation: str) -> Bounds:
         return poisson(relation, self.s, 0.5)
 '''

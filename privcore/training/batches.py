@@ -1,5 +1,6 @@
 """Phases whose steps draw their batches independently: Poisson sampling, fixed and truncated batches."""
 
+import math
 from abc import abstractmethod
 from typing import Annotated
 
@@ -17,6 +18,10 @@ class Drawn(Phase):
 
     monotone = proved(**Phase.monotone, steps=grows("Leaving out the outputs of a step is post-processing."))
 
+    @property
+    def uses(self) -> int:
+        return math.prod(getattr(self, name) for name in ("steps", "epochs"))
+
     @abstractmethod
     def step(self, relation: str) -> Bounds:
         """Return the ratios of one step; the relation is as in `bounds`."""
@@ -33,10 +38,6 @@ class Public(Drawn, Owned):
     steps: Annotated[int, params.STEPS]
     epochs: Annotated[int, params.EPOCHS] = 1
 
-    @property
-    def uses(self) -> int:
-        return self.steps * self.epochs
-
     def step(self, relation: str) -> Bounds:
         return Bounds.exact(Gaussian(self.distance(relation) * self.s))
 
@@ -49,10 +50,6 @@ class PoissonPhase(Drawn, Owned):
     sampling_probability: Annotated[float, params.SAMPLING_PROBABILITY]
     steps: Annotated[int, params.STEPS]
     epochs: Annotated[int, params.EPOCHS] = 1
-
-    @property
-    def uses(self) -> int:
-        return self.steps * self.epochs
 
     def step(self, relation: str) -> Bounds:
         return poisson(relation, self.s, self.sampling_probability, self.group)
@@ -75,10 +72,6 @@ class FixedSize(Displacing):
     steps: Annotated[int, params.STEPS]
     epochs: Annotated[int, params.EPOCHS] = 1
 
-    @property
-    def uses(self) -> int:
-        return self.steps * self.epochs
-
     def step(self, relation: str) -> Bounds:
         return fixed_size(relation, self.s, self.sampling_probability)
 
@@ -94,10 +87,6 @@ class WithReplacement(Displacing):
     batch_size: Annotated[int, training_params.BATCH_SIZE]
     steps: Annotated[int, params.STEPS]
     epochs: Annotated[int, params.EPOCHS] = 1
-
-    @property
-    def uses(self) -> int:
-        return self.steps * self.epochs
 
     def distance(self, relation: str) -> float:
         return self.batch_size * super().distance(relation)
@@ -118,10 +107,6 @@ class TruncatedPoisson(Displacing):
     largest_batch: Annotated[int, training_params.LARGEST_BATCH]
     steps: Annotated[int, params.STEPS]
     epochs: Annotated[int, params.EPOCHS] = 1
-
-    @property
-    def uses(self) -> int:
-        return self.steps * self.epochs
 
     def step(self, relation: str) -> Bounds:
         return truncated(relation, self.s, self.sampling_probability, self.examples, self.largest_batch)
