@@ -1,20 +1,31 @@
 """Parts of a claim other than training: Laplace noise, randomized response, guarantees, privacy profiles."""
 
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
+
 from privcore import params
-from privcore.allocation.params import LAPLACE_SCALE
+from privcore.allocation.params import HIGHEST_ORDER, LAPLACE_SCALE
 from privcore.auditing.problems import MORE_CORRECT, Counts
 from privcore.distributions.columns import read_columns
 from privcore.distributions.notation import number, spelled
 from privcore.errors import DomainError
-from privcore.likelihood_ratio.finite import Laplace, approximate, covering, discrete_laplace, response
+from privcore.likelihood_ratio.finite import (
+    Laplace,
+    approximate,
+    covering,
+    discrete_laplace,
+    renyi_private,
+    response,
+)
 from privcore.likelihood_ratio.ratios import Ratio, Sampled
 from privcore.parameter import Integer, Real, Text
 from privcore.problem import Checked, falls, proved
@@ -24,7 +35,9 @@ from privcore.training.phase import Phase
 from privcore.training.samplers import Bounds
 
 MOST_PAIRS = 1000
-"""Largest number of pairs of epsilon and delta in a profile."""
+"""Largest number of pairs of a curve."""
+_ORDERS = 80
+"""Number of orders at which zero-concentrated differential privacy is used."""
 _STEPS = replace(params.STEPS, meaning="Number of independent uses of the mechanism")
 _SCALE = replace(
     LAPLACE_SCALE,
@@ -64,33 +77,68 @@ _ANSWERS = Integer(
 )
 
 
-def _canonical_curve(text: str) -> str | None:
-    """Return sorted pairs of epsilon and delta; those of a file, if the text is not a list of pairs.
+def _canonical_curve(text: str, *, left: Real, right: Real, what: str) -> str | None:
+    """Return sorted pairs of two parameters; those of a file, if the text is not a list of pairs.
 
     Raises:
         DomainError: The file cannot be read, a number is outside its domain, or there are too many pairs.
     """
     words = [word.partition(":") for word in text.split()]
-    numbers = [(number(left), number(right)) for left, _, right in words]
-    found = [(left, right) for left, right in numbers if left is not None and right is not None]
+    numbers = [(number(first), number(second)) for first, _, second in words]
+    found = [(first, second) for first, second in numbers if first is not None and second is not None]
     if len(found) < len(words) or not words:
-        columns = read_columns(Path(text.strip()), ["epsilon", "delta"], "a privacy profile")
+        columns = read_columns(Path(text.strip()), [left.name, right.name], what)
         found = list(zip(*(column.tolist() for column in columns), strict=True))
     if len(found) > MOST_PAIRS:
         raise DomainError(
-            f"Expected at most {MOST_PAIRS} pairs of epsilon and delta, got {len(found)}: leave some out."
+            f"Expected at most {MOST_PAIRS} pairs of {left.name} and {right.name}, got {len(found)}: leave "
+            "some out."
         )
-    pairs = sorted({(_EPSILON.check(left), _DELTA.check(right)) for left, right in found})
-    return " ".join(f"{spelled(left)}:{spelled(right)}" for left, right in pairs)
+    pairs = sorted({(left.check(first), right.check(second)) for first, second in found})
+    return " ".join(f"{spelled(first)}:{spelled(second)}" for first, second in pairs)
 
 
+_ORDER = Real(
+    name="order",
+    symbol=r"\alpha",
+    lower=1.0,
+    lower_open=True,
+    upper=float(HIGHEST_ORDER),
+    typical=(2.0, 8.0),
+    meaning="Order of a Renyi divergence",
+)
+_DIVERGENCE = Real(
+    name="divergence",
+    symbol=r"D_\alpha",
+    lower=1e-9,
+    upper=700.0,
+    typical=(0.5, 1.0),
+    meaning="Bound of a Renyi divergence, in nats",
+)
+_RHO = replace(
+    _DIVERGENCE,
+    name="rho",
+    symbol=r"\rho",
+    typical=(0.1, 0.5),
+    meaning="The Renyi divergence of each order above 1, in both directions, is at most rho times the order",
+)
 _CURVE = Text(
     name="curve",
     symbol=r"\delta(\varepsilon)",
     grammar="{EPSILON:DELTA EPSILON:DELTA ..., or a file with the columns epsilon and delta}",
-    canonical=_canonical_curve,
+    canonical=partial(_canonical_curve, left=_EPSILON, right=_DELTA, what="a privacy profile"),
     typical=("0:0.3 1:0.05 2:0.001",),
     meaning="Pairs of epsilon and delta, each a guarantee of the mechanism",
+)
+
+
+_DIVERGENCES = Text(
+    name="curve",
+    symbol=r"D_\alpha",
+    grammar="{ORDER:DIVERGENCE ORDER:DIVERGENCE ..., or a file with the columns order and divergence}",
+    canonical=partial(_canonical_curve, left=_ORDER, right=_DIVERGENCE, what="Renyi divergences"),
+    typical=("2:0.5 4:1", "1.5:0.1 8:0.4 32:2"),
+    meaning="Orders above 1, and bounds of the Renyi divergences of one use in both directions, in nats",
 )
 
 
@@ -194,6 +242,54 @@ class Guarantee(Mechanism):
         return approximate(self.epsilon, self.delta)
 
 
+class _Renyi(Mechanism):
+    """Base of guarantees about Renyi divergences, which add up over the uses."""
+
+    @property
+    @abstractmethod
+    def orders(self) -> Iterator[tuple[Decimal, Decimal]]:
+        """Orders, and bounds of the divergences of one use."""
+
+    @property
+    def ratio(self) -> Ratio:
+        """Ratio that dominates all uses."""
+        return renyi_private(tuple((order, bound * self.steps) for order, bound in self.orders))
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        return Bounds.exact(self.ratio)
+
+
+class RenyiGuarantee(_Renyi):
+    """A mechanism with Renyi differential privacy of several orders, about which nothing else is known."""
+
+    name = "renyi"
+
+    curve: Annotated[str, _DIVERGENCES]
+    steps: Annotated[int, _STEPS] = 1
+
+    @property
+    def orders(self) -> Iterator[tuple[Decimal, Decimal]]:
+        for word in self.curve.split():
+            order, bound = word.split(":")
+            yield Decimal(order), Decimal(bound)
+
+
+class ZeroConcentrated(_Renyi):
+    """A mechanism with zero-concentrated differential privacy, about which nothing else is known."""
+
+    name = "zcdp"
+
+    rho: Annotated[float, _RHO]
+    steps: Annotated[int, _STEPS] = 1
+
+    @property
+    def orders(self) -> Iterator[tuple[Decimal, Decimal]]:
+        largest = 10.0 + 10.0 / math.sqrt(self.rho * self.steps)  # is best at a delta of about e^-100
+        for more in np.geomspace(1e-3, largest, _ORDERS).tolist():
+            order = 1 + Decimal(more)
+            yield order, order * Decimal(spelled(self.rho))
+
+
 class ClaimedProfile(Mechanism):
     """A mechanism with several guarantees at once, about which nothing else is known."""
 
@@ -220,6 +316,8 @@ CLAIMS: Mapping[str, type[Phase] | type[Mechanism]] = MappingProxyType(
                 LaplaceNoise,
                 ClaimedProfile,
                 RandomizedResponse,
+                RenyiGuarantee,
+                ZeroConcentrated,
             )
         },
     }
@@ -250,6 +348,8 @@ CLAIM_TEXT = replace(
         "laplace(scale=2,steps=3)",
         "guarantee(epsilon=1,delta=1e-05)",
         "profile(curve=0:0.3 1:0.05 2:0.001)",
+        "zcdp(rho=0.1)",
+        "renyi(curve=2:0.5 4:1)",
     ),
     meaning="Claim: the phases of a training run, or other mechanisms, which are composed",
 )

@@ -81,6 +81,86 @@ def test_the_profile_of_several_pairs_is_the_largest_convex_one_below_them() -> 
     assert delta_upper(law, 9.0, "add-remove") == pytest.approx(1e-4, rel=1e-9)
 
 
+def largest_rate(orders: list[tuple[float, float]], false_positive_rate: float) -> float:
+    """Return the largest true positive rate of a test under Renyi bounds: that of a step with two outputs."""
+
+    def allowed(p: float) -> bool:
+        pairs = ((p, false_positive_rate), (false_positive_rate, p))
+        return all(
+            np.logaddexp(a * math.log(x / y) + math.log(y), a * math.log((1 - x) / (1 - y)) + math.log1p(-y))
+            <= (a - 1.0) * bound
+            for a, bound in orders
+            for x, y in pairs
+        )
+
+    low, high = false_positive_rate, 1.0 - 1e-15
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    return low
+
+
+CURVES = {
+    "2:0.5": [(2.0, 0.5)],
+    "1.5:0.1 8:0.3 32:2": [(1.5, 0.1), (8.0, 0.3), (32.0, 2.0)],
+    "64:3": [(64.0, 3.0)],
+}
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_renyi_bounds_have_the_profile_of_the_best_test_that_they_allow(curve: str) -> None:
+    (part,) = claim(f"renyi(curve={curve})")
+    law = part.bounds("add-remove", 1.0).above[0].ratio.bracket(RESOLUTION).upper
+    for epsilon in (0.0, 0.2, 1.0, 2.0):
+
+        def missed(log: float, ratio: float = math.exp(epsilon)) -> float:
+            return ratio * math.exp(log) - largest_rate(CURVES[curve], math.exp(log))
+
+        best = scipy.optimize.minimize_scalar(missed, bounds=(-25.0, -0.5), method="bounded")
+        attained, bound = -best.fun, delta_upper(law, epsilon, "add-remove")
+        assert attained <= bound <= attained * 1.005 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("rho", "rates"),
+    [(0.1, (0.0047683, 0.035062, 0.23083, 0.71209)), (0.5, (0.02491, 0.12459, 0.48373, 0.89299))],
+)
+def test_zero_concentrated_privacy_has_the_largest_rates_of_all_orders(
+    rho: float, rates: tuple[float, ...]
+) -> None:
+    (part,) = claim(f"zcdp(rho={rho})")
+    law = part.bounds("add-remove", 1.0).above[0].ratio.bracket(RESOLUTION).upper
+    profile = [
+        (math.exp(e), delta_upper(law, e, "add-remove")) for e in np.linspace(-6.0, 6.0, 1200).tolist()
+    ]
+    for false_positive_rate, rate in zip((0.001, 0.01, 0.1, 0.5), rates, strict=True):
+        bound = min(delta + ratio * false_positive_rate for ratio, delta in profile)
+        assert rate * (1.0 - 2e-4) <= bound <= rate * 1.002
+
+
+@pytest.mark.parametrize("loss", [0.5, 1.0, 2.0])
+def test_a_mechanism_with_the_renyi_divergences_of_a_claim_refutes_no_more_than_its_level(
+    loss: float,
+) -> None:
+    truth = 1.0 / (1.0 + math.exp(-loss))
+    orders = (2.0, 8.0, 64.0)
+    words = [
+        f"{a}:{math.log(truth**a * (1 - truth) ** (1 - a) + (1 - truth) ** a * truth ** (1 - a)) / (a - 1)}"
+        for a in orders
+    ]
+    attained = scipy.stats.binom.sf(89, 100, truth)
+    assert attained <= tail(f"renyi(curve={' '.join(words)})", canaries=100) <= 1.0
+    assert tail(f"renyi(curve={' '.join(words)})") < tail(f"renyi(curve={words[0]})")
+
+
+def test_zero_concentrated_privacy_adds_up_and_covers_gaussian_noise() -> None:
+    assert tail("zcdp(rho=0.125,steps=4)", correct=97) == tail("zcdp(rho=0.5)", correct=97)
+    assert tail("gaussian(sigma=1)", correct=97) < tail("zcdp(rho=0.5)", correct=97) < 1.0
+    assert tail("zcdp(rho=0.1)") < 0.05 < tail("zcdp(rho=0.5)")
+    assert tail("zcdp(rho=700,steps=1000)") == 1.0
+    assert tail("renyi(curve=2:0.1)") > tail("renyi(curve=2:0.1 16:0.8)")
+
+
 def test_text_and_file_of_a_profile_are_one_claim(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("delta,epsilon\n.05,1\n0.3,0\n")
     (part,) = claim(CLAIM_TEXT.check(f"profile(curve={tmp_path / 'p.csv'})"))
@@ -98,6 +178,9 @@ def test_text_and_file_of_a_profile_are_one_claim(tmp_path: Path) -> None:
         ("profile(curve=-1:0.5)", r"Expected epsilon in \[0, 700\]"),
         ("guarantee(epsilon=1,delta=2)", r"Expected delta in \[0, 1\]"),
         ("laplace(scale=0)", "Expected scale in"),
+        ("zcdp(rho=0)", "Expected rho in"),
+        ("renyi(curve=1:0.5)", r"Expected order in \(1, 1024\]"),
+        ("renyi(curve=nofile.csv)", "nofile.csv is not a file"),
         ("laplace(sigma=1)", "Unknown field of laplace"),
         ("gauss(sigma=1)", "laplace, profile, randomized-response"),
     ],
