@@ -119,7 +119,7 @@ class Attribution(str):
 
 
 def attributed(name: str, *tables: str | None) -> str:
-    """Return the name of a method, with the published tables of its rows; None or "" is no table.
+    """Return the name of a method, with the published tables of its rows; none for None or "".
 
     Example:
         >>> ends = Bracket(lower=1.0, lower_by=attributed("renyi", "2026.11.23-c8364101"), upper_by="pld")

@@ -16,47 +16,116 @@ siblings.find()
 
 if TYPE_CHECKING:
     from privcore import DomainError, Point, PrivsweepError, evaluate, find, find_problem, methods_for
-    from privsweep.answers import ask, compare, epsilon, noise
-    from privsweep.enclosure import Comparison, Enclosure
+    from privcore.accountant import from_opacus
+    from privsweep.answers import (
+        ask,
+        compare,
+        epsilon,
+        lookup,
+        methods,
+        noise,
+        plan,
+        problems,
+        profile,
+        steps,
+    )
+    from privsweep.enclosure import Comparison, Enclosure, Enclosures, Report
+    from privsweep.evidence import audit, labels, membership
     from privsweep.sweeps import accountant, run
     from privsweep.table import Table, sql
+    from privsweep.training import Run
     from storage import Store, open_store
+
+    __version__: str
 
 __all__ = [
     "Comparison",
     "DomainError",
     "Enclosure",
+    "Enclosures",
     "Point",
     "PrivsweepError",
+    "Report",
+    "Run",
     "Store",
     "Table",
     "accountant",
     "ask",
+    "audit",
     "compare",
     "epsilon",
     "evaluate",
     "find",
     "find_problem",
+    "from_opacus",
+    "labels",
+    "lookup",
+    "membership",
+    "methods",
     "methods_for",
     "noise",
     "open_store",
+    "plan",
+    "problems",
+    "profile",
     "run",
     "sql",
+    "steps",
 ]
 
 _MODULES = {
-    "privcore": ("DomainError", "Point", "PrivsweepError", "evaluate", "find", "find_problem", "methods_for"),
-    "privsweep.answers": ("ask", "compare", "epsilon", "noise"),
-    "privsweep.enclosure": ("Comparison", "Enclosure"),
-    "privsweep.sweeps": ("accountant", "run"),
-    "privsweep.table": ("Table", "sql"),
-    "storage": ("Store", "open_store"),
+    "privcore": (
+        "DomainError",
+        "Point",
+        "PrivsweepError",
+        "evaluate",
+        "find",
+        "find_problem",
+        "methods_for",
+    ),
+    "privcore.accountant": ("from_opacus",),
+    "privsweep.answers": (
+        "ask",
+        "compare",
+        "epsilon",
+        "lookup",
+        "methods",
+        "noise",
+        "plan",
+        "problems",
+        "profile",
+        "steps",
+    ),
+    "privsweep.evidence": ("audit", "labels", "membership"),
+    "privsweep.enclosure": (
+        "Comparison",
+        "Enclosure",
+        "Enclosures",
+        "Report",
+    ),
+    "privsweep.sweeps": (
+        "accountant",
+        "run",
+    ),
+    "privsweep.table": (
+        "Table",
+        "sql",
+    ),
+    "privsweep.training": ("Run",),
+    "storage": (
+        "Store",
+        "open_store",
+    ),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     """Import a name of `__all__` on its first use, since DuckDB and numpy take half a second to import."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("privsweep")
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULE_OF[name]), name)
@@ -64,4 +133,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return sorted(__all__)
+    return sorted([*__all__, "__version__"])

@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from flows.answers.export import rows_of
+from flows.answers.export import query_in, rows_of
 from flows.answers.held import CertifiedEpsilon
+from flows.answers.held import keep as kept
 from flows.printing import as_text, exactly, html_table
-from privsweep.stored import DEFAULT_STORE
+from flows.spec.words import DEFAULT_STORE
+from privsweep.words import in_python
 from storage import open_store
 from storage.export import converter
 from storage.located import located
@@ -67,13 +69,24 @@ class Table:
         return f"{first}{len(self)} row{'s' * (len(self) != 1)} from {self.source}"
 
 
-def sql(query: str, store: str | Path = DEFAULT_STORE, *, limit_seconds: float = 60.0) -> Table:
+@in_python
+def sql(
+    query: str | Path,
+    store: str | Path = DEFAULT_STORE,
+    *,
+    limit_seconds: float = 60.0,
+    keep: bool = False,
+    allow_degraded: bool = False,
+) -> Table:
     """Return the result of one SELECT over a store, or over the shipped table if there is no store.
 
     Args:
-        query: DuckDB SQL over the views of a store (docs/sql.md); `certified_epsilon(...)` computes.
+        query: DuckDB SQL over the views of a store (docs/sql.md), or the path of a file with it;
+            `certified_epsilon(...)` computes.
         store: Folder or address of the store.
         limit_seconds: Time limit of the query in seconds.
+        keep: Whether to store the bounds that the query computes.
+        allow_degraded: Whether to skip damaged parts of the store, with a warning for each.
 
     Raises:
         QueryError: The query is not one valid SELECT.
@@ -86,13 +99,16 @@ def sql(query: str, store: str | Path = DEFAULT_STORE, *, limit_seconds: float =
         ...     "a&lt;b" in sql("select 'a<b' as word", f"{folder}/store")._repr_html_()
         True
     """
-    missing = Path(store) == Path(DEFAULT_STORE) and located(store).is_empty()
+    query = query_in(query)
+    missing = Path(store) == DEFAULT_STORE and located(store).is_empty()
     if missing and (shipped := shipped_store()) is not None:
         opened, source = shipped, f"the {described(shipped_version())}"
     else:
-        opened, source = open_store(store), f"the store {store}"
+        opened, source = open_store(store, degraded=allow_degraded), f"the store {store}"
     with opened:
         opened.sql("select 1")  # builds the views if necessary, outside of the time limit
         certified = CertifiedEpsilon(opened, limit_seconds)
         arrow = opened.sql(query, limit_seconds=limit_seconds, functions=[certified.function])
+        if keep:
+            kept(opened, certified.answers.values())
     return Table(arrow, source)

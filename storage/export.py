@@ -71,6 +71,11 @@ def converter(kind: str) -> Callable[[pa.Table], Any]:
     return _CONVERTERS[kind]
 
 
+def to_arrow(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Return columns as a table of Arrow."""
+    return pa.table(dict(columns))
+
+
 def _as_pandas(table: pa.Table) -> Any:
     """Return a frame whose columns keep the types of Arrow.
 

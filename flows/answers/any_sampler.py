@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from flows.answers.ask import UncoveredError
@@ -9,37 +10,29 @@ from flows.answers.compare import SchemeRow, problems
 from flows.answers.compare_output import contents, print_rows
 from flows.answers.explain import Explanation
 from flows.answers.parse import UNKNOWN, loader
+from flows.answers.question import OF_ONE, question, run_of, typed
 from flows.answers.show import bracket_text, kind_of
 from flows.answers.sourced import Sourced
-from flows.answers.training_run import adjacency_of, phases_of
 from flows.printing import as_json, exactly, listed, note, rounded_down, rounded_up, say, show
 from privcore import Bracket, DomainError, LimitError, PrivsweepError, Problem, Status
-from privcore.training import ProfileLine, RunProfile, run_profile, written
+from privcore.training import ProfileLine, RunProfile, run_profile
 from storage.schema import import_content
 
-OF_ONE = ("sampling_probability", "redraw", "largest_batch")
-"""Options that describe one sampler, so that they contradict an unknown one."""
 
-
-def candidates(
-    options: Mapping[str, str | None], *, examples: str | None, batch_size: str | None
-) -> tuple[dict[str, Problem], list[str]]:
-    """Return the problems about a run under every sampler that its options describe, and notes to print.
+def candidates(words: Mapping[str, Any]) -> tuple[dict[str, Problem], list[str]]:
+    """Return the problems about a run under every sampler that its words describe, and notes to print.
 
     Args:
-        options: As in `compare.problems`, and those of `OF_ONE`.
-        examples: As in `training_question`.
-        batch_size: As in `training_question`.
+        words: As in `question`.
 
     Raises:
         DomainError: An option describes one sampler.
         PrivsweepError: As in `compare.problems`.
     """
     for name in OF_ONE:
-        if options.get(name) is not None:
+        if name in words:
             raise DomainError(f"Expected no {name} with sampling {UNKNOWN}, since it describes one sampler.")
-    rest = {name: value for name, value in options.items() if name not in OF_ONE}
-    found, notes = problems(rest, examples=examples, batch_size=batch_size)
+    found, notes = problems(words)
     return found | {"none": found.pop("none")}, notes  # in the order of `rows`
 
 
@@ -181,11 +174,9 @@ def any_profile(asked: Mapping[str, Problem], numbers: Mapping[str, Sequence[obj
     Raises:
         PrivsweepError: As in `run_profile`.
     """
-    relations = {name: adjacency_of(problem) for name, problem in asked.items()}
-    profiles = {
-        name: run_profile(written(phases_of(problem)), relations[name], numbers)
-        for name, problem in asked.items()
-    }
+    runs = {name: run_of(problem) for name, problem in asked.items()}
+    relations = {name: run["adjacency"] for name, run in runs.items()}
+    profiles = {name: run_profile(**run, numbers=numbers) for name, run in runs.items()}
     lines, worst = [], []
     for row in zip(*(profile.lines for profile in profiles.values()), strict=True):
         by_name = dict(zip(profiles, row, strict=True))
@@ -205,6 +196,29 @@ def any_profile(asked: Mapping[str, Problem], numbers: Mapping[str, Sequence[obj
         profiles=profiles,
         worst=worst,
     )
+
+
+def profile_of(
+    words: Mapping[str, Any], numbers: Mapping[str, Sequence[object]]
+) -> tuple[Callable[[], RunProfile], list[str]]:
+    """Return the function that computes the profile of a run, and notes about the question.
+
+    Args:
+        words: As in `question`, or with `sampling` `unknown`. Epsilon is asked at the delta of the file of a
+            run, unless `numbers` has deltas.
+        numbers: As in `run_profile`, as texts or numbers.
+
+    Raises:
+        PrivsweepError: As in `question`.
+    """
+    at = {name: [typed({name: each})[name] for each in values] for name, values in numbers.items()}
+    if words.get("sampling") == UNKNOWN and "run" not in words:
+        asked, notes = candidates({**words, "delta": 1e-300})  # the profile is that of every delta
+        return partial(any_profile, asked, at), notes
+    asked_run = question(words)
+    if "run" in words and "delta" in asked_run.fields and not at.get("delta"):
+        at["delta"] = [asked_run.fields["delta"]]
+    return partial(run_profile, **asked_run.run, numbers=at), asked_run.notes
 
 
 def _hull(lines: Sequence[ProfileLine]) -> ProfileLine:

@@ -13,18 +13,13 @@ from numpy.typing import NDArray
 from privcore import Bracket, DomainError, Point, Problem, evaluate, find, find_problem, intersect
 from privcore.auditing import (
     AuditEpsilon,
-    area_interval,
-    area_under_curve,
-    best_threshold,
     check_half_included,
     check_included,
     check_one_included,
     correct_if_shuffled,
-    first_half,
     guess,
     guess_candidates,
     guess_clearest,
-    true_positive_rate,
 )
 from privcore.distributions.columns import read_columns, read_integers
 
@@ -74,11 +69,11 @@ class Scored:
 
 
 def read_scores(
-    file: Path,
+    file: str | Path,
     score_column: str,
     included_column: str,
     *,
-    out_file: Path | None = None,
+    out: str | Path | None = None,
     lower_is_member: bool = False,
 ) -> Scored:
     """Return the scores of canaries.
@@ -87,12 +82,13 @@ def read_scores(
         file: File with scores and inclusion bits, or only with the scores of included canaries.
         score_column: Name of the column of scores, in each file.
         included_column: Name of the column of inclusion bits, which neither of two files may have.
-        out_file: File with the scores of the canaries that were left out.
+        out: File with the scores of the canaries that were left out.
         lower_is_member: Whether a lower score, such as a loss, means more likely included.
 
     Raises:
         DomainError: A file cannot be read, or its columns are not valid.
     """
+    file, out_file = Path(file).expanduser(), None if out is None else Path(out).expanduser()
     if out_file is None:
         if score_column == included_column:
             raise DomainError(f"Expected two columns, got {score_column} for scores and inclusion bits.")
@@ -112,13 +108,47 @@ def read_scores(
     return Scored(scores=sign * scores, included=included, ranks=ranks, lower_is_member=lower_is_member)
 
 
+def scores_in(
+    scores: Any, score_column: str, included_column: str, *, out: Any = None, lower_is_member: bool = False
+) -> Scored:
+    """Return the scores of canaries from memory.
+
+    Args:
+        scores: A mapping or a frame with both columns; with `out`, an array of scores of included canaries.
+        score_column: As in `read_scores`.
+        included_column: As in `read_scores`.
+        out: Array of the scores of the canaries that were left out.
+        lower_is_member: As in `read_scores`.
+
+    Raises:
+        DomainError: A column is missing, or has values that are not numbers.
+    """
+    try:
+        if out is None:
+            each, bits = (np.asarray(scores[name], dtype=float) for name in (score_column, included_column))
+            included = _included("the scores", included_column, bits)
+        else:
+            both = [np.asarray(one, dtype=float).ravel() for one in (scores, out)]
+            each, included = np.concatenate(both), np.repeat([1.0, 0.0], [one.size for one in both])
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise DomainError(
+            f"Expected a table with scores in the column {score_column} and inclusion bits in "
+            f"{included_column}, or two arrays of scores, --scores and --scores-out: {str(error)[:80]}."
+        ) from None
+    if each.shape != included.shape or each.ndim != 1 or np.isnan(each).any():
+        raise DomainError(f"Expected one score for each canary and no NaN, got {each.size} scores.")
+    return Scored(
+        scores=-each if lower_is_member else each, included=included, lower_is_member=lower_is_member
+    )
+
+
 def _ranks(files: Sequence[Path], column: str) -> Array:
     """Return the rank of each number, from 0 on, with all digits of integers; ties have equal ranks."""
     numbers = np.array([number for file in files for number in read_integers(file, column)], dtype=object)
     return np.unique(numbers, return_inverse=True)[1].astype(np.float64)
 
 
-def _included(file: Path, column: str, bits: Array) -> Array:
+def _included(file: object, column: str, bits: Array) -> Array:
     """Return inclusion bits 1 and 0, given these or 1 and -1."""
     out = -1.0 if (bits == -1.0).any() else 0.0
     wrong = (bits != 1.0) & (bits != out)
@@ -432,100 +462,3 @@ def _least_refuting(question: Problem) -> int:
     while high > 1 and refutes(high - 1, best):  # a better bound needs a few correct guesses fewer
         high -= 1
     return high
-
-
-FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
-METHODS = ("auditing.runs", "auditing.nasr")
-FEWEST = 2
-"""Least number of canaries of each kind, in each half."""
-
-
-def rates(
-    scored: Scored,
-    delta: float,
-    confidence: float,
-    *,
-    thresholds: Sequence[float] = (),
-    false_positive_rates: Sequence[float] = FALSE_POSITIVE_RATES,
-) -> dict[str, Any]:
-    """Return error rates with intervals, and the epsilons that they refute, for JSON.
-
-    Each interval and each epsilon holds with the confidence, if the scores are independent, and not all of
-    them at once.
-
-    Args:
-        scored: Scores of canaries that are in and out.
-        delta: Delta at which epsilon is refuted.
-        confidence: Confidence of each interval.
-        thresholds: Thresholds of the scores of the file, fixed before seeing them, which share the error;
-            without any, half of the canaries gives a threshold for the other half.
-        false_positive_rates: Rates at which the true positive rate is enclosed.
-
-    Raises:
-        DomainError: There are too few canaries of one kind.
-    """
-    inside, outside = scored.inside, scored.outside
-    if min(inside.size, outside.size) < FEWEST:
-        raise DomainError(
-            f"Expected at least {FEWEST} canaries in and {FEWEST} out, got {inside.size} and {outside.size}."
-        )
-    area = area_under_curve(inside, outside)
-    return {
-        "assumption": "the scores of the canaries are independent",
-        **_refuted(scored, delta, confidence, thresholds),
-        "area_under_curve": {
-            "estimate": area,
-            "interval": list(area_interval(area, min(inside.size, outside.size), confidence)),
-        },
-        "true_positive_rate": [
-            {
-                "false_positive_rate": rate,
-                "interval": list(true_positive_rate(inside, outside, rate, confidence)),
-            }
-            for rate in false_positive_rates
-        ],
-    }
-
-
-def _refuted(scored: Scored, delta: float, confidence: float, thresholds: Sequence[float]) -> dict[str, Any]:
-    """Return the epsilons that the counts at the thresholds refute."""
-    tested, sign = scored, -1.0 if scored.lower_is_member else 1.0
-    thresholds = [sign * threshold for threshold in thresholds]
-    if not thresholds:
-        first = first_half(scored.scores.size)
-        chosen, tested = (
-            Scored(scores=scored.scores[half], included=scored.included[half]) for half in (first, ~first)
-        )
-        if min(chosen.inside.size, chosen.outside.size, tested.inside.size, tested.outside.size) < FEWEST:
-            raise DomainError("Expected more canaries, or --threshold: half of them give no threshold.")
-        thresholds = [best_threshold(chosen.inside, chosen.outside)]
-    share = 1.0 - (1.0 - confidence) / len(thresholds)
-    answers: list[dict[str, Any]] = []
-    modelled: list[float] = []
-    for threshold in thresholds:
-        counts = {
-            "runs_with": tested.inside.size,
-            "true_positives": int((tested.inside > threshold).sum()),
-            "runs_without": tested.outside.size,
-            "false_positives": int((tested.outside > threshold).sum()),
-        }
-        problem = find_problem("audit-runs-epsilon").from_fields(
-            {**counts, "delta": delta, "audit_confidence": share}
-        )
-        proved, model = (evaluate(Point(problem=problem, method=find(name)())) for name in METHODS)
-        if model.ok:
-            modelled.append(model.value or 0.0)
-        answers.append(
-            {
-                "in_if": "below" if scored.lower_is_member else "above",
-                "threshold": sign * threshold,
-                **counts,
-                "epsilon": proved.lower,
-                "gaussian": (model.value or 0.0) if model.ok else None,
-            }
-        )
-    return {
-        "thresholds": answers,
-        "refuted_epsilon": max(each["epsilon"] for each in answers),
-        "model_based_epsilon": max(modelled, default=None),
-    }

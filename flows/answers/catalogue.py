@@ -77,19 +77,32 @@ def _described(parameters: Mapping[str, Parameter], defaults: Mapping[str, Value
     ]
 
 
-def show_one(name: str, json: bool) -> None:
-    """Print all properties of one problem or of one method.
+def described(name: str) -> dict[str, Any]:
+    """Return all properties of one problem or of one method.
 
     Raises:
         UnknownNameError: The name is unknown; the closest name is suggested.
     """
     content = catalogue()
-    for kind, show_kind in (("problems", _show_problem), ("methods", _show_method)):
-        for entry in content[kind]:
-            if entry["name"] == name:
-                return say(as_json(entry, indent=1)) if json else show_kind(entry)
-    names = [entry["name"] for kind in ("problems", "methods") for entry in content[kind]]
-    raise unknown("problem or method", name, names)
+    entries: dict[str, dict[str, Any]] = {
+        entry["name"]: entry for kind in ("problems", "methods") for entry in content[kind]
+    }
+    if name not in entries:
+        raise unknown("problem or method", name, list(entries))
+    return entries[name]
+
+
+def show_one(name: str, json: bool) -> None:
+    """Print all properties of one problem or of one method.
+
+    Raises:
+        UnknownNameError: As in `described`.
+    """
+    entry = described(name)
+    if json:
+        say(as_json(entry, indent=1))
+    else:
+        (_show_problem if "asks" in entry else _show_method)(entry)
 
 
 def _show_problem(problem: dict[str, Any]) -> None:

@@ -8,12 +8,12 @@ purpose: the same loader, drawn once instead of in each epoch. A truncated batch
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from flows.answers.ask import CONFLICT, contradiction
-from flows.answers.parse import ZEROED, problem_of, training_question
+from flows.answers.parse import ZEROED, problem_of
+from flows.answers.question import adjacency_of, question
 from flows.answers.sourced import Sourced
-from flows.answers.training_run import adjacency_of
-from flows.spec.words import number
 from privcore import Bracket, DomainError, Problem, find_problem
 from privcore.stored_names import SAMPLERS
 from privcore.training import TrainingRun
@@ -98,28 +98,24 @@ def _row(sampling: str, problem: Problem, answer: Sourced | None, *notes: str) -
     return replace(row, bracket=answer.bracket)
 
 
-def problems(
-    options: Mapping[str, str | None], *, examples: str | None, batch_size: str | None
-) -> tuple[dict[str, Problem], list[str]]:
+def problems(words: Mapping[str, Any]) -> tuple[dict[str, Problem], list[str]]:
     """Return the problems about the privacy of one run, by sampling, and notes to print.
 
     Poisson sampling uses the same number of examples per step on average: at rate k b / n, rounded up, in
     n / b steps, rounded up. If only the steps are known, the rate is k / steps.
 
     Args:
-        options: Text of sigma, steps, delta, participations, epochs and adjacency; None where not given.
-        examples: As in `training_question`.
-        batch_size: As in `training_question`.
+        words: As in `question`: those about one sampler are refused.
 
     Raises:
         PrivsweepError: Options contradict one another, are missing, or are outside their domains.
     """
-    kind, fields, notes = training_question("allocation", options, examples=examples, batch_size=batch_size)
+    kind, fields, notes = question({**words, "sampling": "allocation"})
     allocation = kind.from_fields(fields)
     fields = allocation.as_fields()
     rest = {name: fields[name] for name in ("sigma", "delta", "adjacency")}
-    if examples is not None and batch_size is not None:
-        sizes = {"examples": number(examples), "batch_size": number(batch_size)}
+    if "examples" in words and "batch_size" in words:
+        sizes = {name: words[name] for name in ("examples", "batch_size")}
         run = TrainingRun.checked(sizes | {name: fields[name] for name in ("epochs", "participations")})
         poisson = run.fields(run.safe("poisson"))
         drawn = sizes | {"batch_size": run.participations * run.batch_size}

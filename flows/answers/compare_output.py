@@ -9,9 +9,9 @@ from typing import Any, TextIO
 from flows.answers.catalogue import meaning_of
 from flows.answers.compare import LIGHT, NAMES, SchemeRow
 from flows.answers.explain import SAMPLING_FIELDS, Explanation
+from flows.answers.question import adjacency_of
 from flows.answers.show import kind_of, methods_text
 from flows.answers.sourced import Sourced
-from flows.answers.training_run import adjacency_of
 from flows.printing import (
     DIGITS_OF_BOUNDS,
     as_json,

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
@@ -141,6 +142,32 @@ def _in_tex(text: str) -> str:
 def _numeric(count: int, rows: Rows) -> list[bool]:
     """Return, for each column, whether all of its cells are numbers."""
     return [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(count)]
+
+
+LARGEST_QUERY = 10**6
+"""Largest size of a file with a query, in bytes."""
+
+
+def query_in(query: str | Path) -> str:
+    """Return a query, also from a file, or from standard input for `-`.
+
+    Args:
+        query: The query itself, or the path of a file whose name ends with `.sql`.
+
+    Raises:
+        DomainError: The file cannot be read.
+    """
+    text = str(query).strip()
+    try:
+        if text == "-":
+            return sys.stdin.read(LARGEST_QUERY)
+        if isinstance(query, Path) or (text.lower().endswith(".sql") and len(text.split()) == 1):
+            with Path(text).expanduser().open(encoding="utf-8-sig") as file:
+                return file.read(LARGEST_QUERY)
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise DomainError(f"Cannot read the query {text[:100]}: {why}.") from None
+    return text
 
 
 def rows_of(table: Any) -> list[tuple[Any, ...]]:

@@ -15,9 +15,11 @@ from typing import Any
 from flows.answers.ask import CONFLICT, LIMIT_SECONDS, Asked, contradiction, is_tight
 from flows.answers.compare import SchemeRow, nearest_rate, rows
 from flows.answers.explain import stored_origins
-from flows.answers.parse import LOADERS, SAMPLING, completed, problem_of
+from flows.answers.parse import LOADERS, SAMPLING
+from flows.answers.question import question as read_question
 from flows.answers.show import Aside, width_text
 from flows.answers.sourced import Sourced, computed, from_store
+from flows.answers.uncovered import uncovered
 from flows.printing import exactly
 from privcore import (
     Bracket,
@@ -32,7 +34,6 @@ from privcore import (
 )
 from privcore.answer import tables_of
 from privcore.registry import TIGHT, promise
-from privcore.training import from_sizes
 from storage import Found, Row, Store, StoreError, publish, to_table
 from storage.export import write_store_sql
 from storage.query import SqlFunction
@@ -58,6 +59,28 @@ def answered(store: Store, problem: Problem, *, computing: Computing = computed)
         StoreError: As `held`.
     """
     return held(store, problem, any_width=False) or computing(problem)
+
+
+def answer_to(
+    store: Store, problem: Problem, computing: Computing | None, *, by_methods: bool = False
+) -> Sourced:
+    """Return the bracket that is computed for a problem, or if nothing may be computed, any stored one.
+
+    Args:
+        store: Opened with `missing_ok`.
+        problem: The question.
+        computing: Function that computes an answer; None if any stored bound is the answer.
+        by_methods: Whether the user named the methods, so that no stored bracket answers.
+
+    Raises:
+        UncoveredError: Nothing is stored, and nothing may be computed.
+        StoreError: As `held`.
+    """
+    if not by_methods and (found := held(store, problem, any_width=computing is None)):
+        return found
+    if computing is None:
+        raise uncovered(store, problem)
+    return computing(problem)
 
 
 def held(store: Store, problem: Problem, *, any_width: bool) -> Sourced | None:
@@ -411,8 +434,7 @@ def question(row: Mapping[str, Any]) -> Problem:
         'unamplified-epsilon'
     """
     given = {name: value for name, value in row.items() if value is not None}
-    sampling = given.pop("sampling", None)
-    if sampling not in SAMPLING:
+    if given.get("sampling") not in SAMPLING:
         loaders = ", ".join(f"'{word}' ({code})" for word, code in LOADERS.items())
         raise DomainError(f"Expected sampling, since epsilon depends on the loader: {loaders}.")
-    return from_sizes(problem_of(sampling), completed(sampling, given))
+    return read_question(given).problem

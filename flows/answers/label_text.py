@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.answers.labels import PROBLEMS, ROWS
-from flows.printing import exactly, plain, rounded_down, rounded_up
+from flows.printing import exactly, plain, rounded_down, rounded_up, say
 from privcore import find_problem
 
 LEGEND = "|I| is the absolute log-likelihood ratio of the two labels; its bits are log2 of the ratio."
@@ -103,3 +103,12 @@ def _in_bits(reading: Mapping[str, float]) -> dict[str, float]:
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:
     return plain(lines[0], lines[1:], [False] * len(lines[0]), "")
+
+
+def print_comparison(content: Mapping[str, Any]) -> None:
+    """Print a comparison as text.
+
+    Args:
+        content: Content of `contents_of`.
+    """
+    say(*paragraphs(content), LEGEND, sep="\n\n")

@@ -8,6 +8,7 @@ from functools import cache, cached_property, partial
 from typing import Any
 
 from flows.answers.ask import Asked, ask, is_tight
+from flows.spec.words import checked
 from privcore import (
     Answer,
     Bracket,
@@ -468,3 +469,43 @@ def contents_of(
     if epsilon is not None:
         content["equal_bag_size"] = {q: equal_bag_size(comparison, q, epsilon).as_content() for q in _EQUATED}
         yield content
+
+
+def compared(
+    *,
+    prior: object,
+    bag_size: object,
+    versus_rr: object,
+    mechanism: object,
+    label_epsilon: object,
+    level: object,
+    draw: object,
+) -> tuple[LabelComparison, int | None, float | None]:
+    """Return a comparison, the bag size and the epsilon; the arguments are the options of `privsweep labels`.
+
+    Raises:
+        DomainError: An option is missing or outside its domain.
+    """
+    domain = partial(checked, "label-ratio-quantile")
+    if bag_size is None and versus_rr is None:
+        raise DomainError("Expected --bag-size, --versus-rr, or both.")
+    comparison = LabelComparison(
+        prior=str(domain("prior", prior)),
+        mechanism=str(domain("mechanism", mechanism)),
+        label_epsilon=float(domain("label_epsilon", label_epsilon)),
+        level=float(domain("level", level)),
+        draw=None if draw is None else str(domain("draw", draw)),
+    )
+    if comparison.mechanism not in ("llp", "llp-geometric", "llp-laplace"):
+        raise DomainError(
+            f"Expected --mechanism in {{llp, llp-geometric, llp-laplace}}, got {comparison.mechanism}."
+        )
+    k = None if bag_size is None else int(domain("bag_size", bag_size))
+    epsilon = None if versus_rr is None else float(domain("label_epsilon", versus_rr))
+    if epsilon == float("inf"):
+        raise DomainError("Expected a finite --versus-rr, got inf.")
+    if epsilon == 0.0:
+        raise DomainError(
+            "Expected --versus-rr > 0, got 0: randomized response at 0 reveals nothing, and bags do."
+        )
+    return comparison, k, epsilon

@@ -1,13 +1,16 @@
 """Combine all known bounds on membership inference for one learner."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from flows.answers.ask import Asked, ask
-from flows.answers.show import certainty
+from flows.answers.show import certainty, sure
+from flows.printing import exactly, rounded_down, rounded_up, say, show
+from flows.spec.words import checked, relation_between_records, value_of
 from privcore import Bracket, DomainError, Problem, find_problem, intersect
 
 
@@ -231,3 +234,111 @@ def _row(evidence: Evidence, asked: Asked, odds: float) -> dict[str, Any]:
         "assumed": evidence.question.assumption(),
         "method": asked.lower_by if mine else asked.upper_by,
     }
+
+
+_CLAIM = (
+    "Expected --adjacency and --delta with --epsilon: at the same epsilon, add-remove allows up to twice the "
+    "advantage of replace-one, and --delta 0 is pure differential privacy."
+)
+
+
+def sandwich_of(  # noqa: PLR0913  the options of a command are its arguments
+    *,
+    law: str | None,
+    sample: str | None,
+    records: object,
+    epsilon: object,
+    delta: object,
+    adjacency: str | None,
+    bits: object,
+    information: object,
+    attack: str | Sequence[object] | None,
+    nonmember_share: object,
+    member_weight: object,
+    confidence: object,
+) -> dict[str, Any]:
+    """Return the bounds for JSON; the arguments are the options of `privsweep membership`.
+
+    Raises:
+        DomainError: Options contradict one another, or are outside their domains.
+    """
+    privacy = None
+    if epsilon is not None:
+        if adjacency is None or delta is None:
+            raise DomainError(_CLAIM)
+        privacy = (
+            float(checked("membership-private-advantage", "claimed_epsilon", epsilon)),
+            float(checked("membership-private-advantage", "claimed_delta", delta)),
+            relation_between_records(adjacency),
+        )
+    elif delta is not None or adjacency is not None:
+        raise DomainError("Expected --delta and --adjacency with --epsilon only.")
+    trials = None
+    if attack is not None:
+        words = re.split(r"[\s,;/]+", attack.strip()) if isinstance(attack, str) else list(attack)
+        counts = [value_of(word, "attack") for word in words]
+        if len(counts) != 4 or not all(isinstance(count, int) and count >= 0 for count in counts):
+            raise DomainError(f"Expected four counts for --attack, got {' '.join(map(str, words))}.")
+        trials = tuple(int(count) for count in counts)
+    return sandwich(
+        Known(
+            law=law,
+            sample=sample,
+            records=None if records is None else int(checked("membership-advantage", "records", records)),
+            privacy=privacy,
+            bits=None if bits is None else int(checked("membership-bits-advantage", "bits", bits)),
+            information=None
+            if information is None
+            else float(checked("membership-information-advantage", "information", information)),
+            attack=trials,  # type: ignore[arg-type]
+            confidence=float(checked("membership-attack-advantage", "confidence_level", confidence)),
+            tested=AccuracyWeights(
+                nonmember_share=float(checked("membership-accuracy", "nonmember_share", nonmember_share)),
+                member_weight=float(checked("membership-accuracy", "member_weight", member_weight)),
+            ),
+        )
+    )
+
+
+def show_sandwich(content: Mapping[str, Any]) -> None:
+    """Print the bounds as text."""
+    rows = [
+        [
+            row["known"],
+            rounded_down(row["lower"]),
+            rounded_up(row["upper"]),
+            row["kind"].removeprefix("confidence "),
+            row["method"],
+        ]
+        for row in content["bounds"]
+    ]
+    show(["known", "at least", "at most", "confidence", "by"], rows, title="advantage of the best attack")
+    if content["assumed"]:
+        say(f"assumed: {exactly(content['assumed'])}")
+    if not content["consistent"]:
+        sure_of = f", with confidence {sure(content['confidence'])}"
+        say(f"the attack exceeds the upper bounds: a given fact is false of this learner{sure_of}")
+        return
+    doubt = "" if content["confidence"] == 1.0 else f" with confidence {sure(content['confidence'])}"
+    weight = (
+        "" if content["member_weight"] == 1.0 else f", a member counts {exactly(content['member_weight'])}"
+    )
+    say(f"tested records: a share of {exactly(content['nonmember_share'])} are non-members{weight}")
+    certain = content.get("certain")
+    if certain and (certain["advantage"]["lower"], certain["advantage"]["upper"]) == (0.0, 1.0):
+        certain = None  # nothing is proved without the data
+    for name in ("advantage", "security", "accuracy"):
+        text = f"{name:9} in {_ends(content, name)}{doubt}{_given(content)}"
+        if certain:
+            text += f"; certain {_ends(certain, name)}{_given(certain)}"
+        say(text)
+
+
+def _ends(content: Mapping[str, Any], name: str) -> str:
+    """Return both ends of a quantity, rounded outwards."""
+    return f"[{rounded_down(content[name]['lower'])}, {rounded_up(content[name]['upper'])}]"
+
+
+def _given(content: Mapping[str, Any]) -> str:
+    """Return the condition of a bracket, or ""."""
+    return ", for the values of the file alone" if content["conditional"] else ""

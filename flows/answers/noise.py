@@ -15,13 +15,23 @@ from typing import Any
 from flows.answers.ask import CONFLICT, LIMIT_BYTES, LIMIT_SECONDS, Asked, UncoveredError, ask
 from flows.answers.explain import explained_run
 from flows.answers.parse import UNKNOWN, loader
+from flows.answers.question import adjacency_of, phases_of
 from flows.answers.show import methods_text
-from flows.answers.training_run import adjacency_of
 from flows.printing import as_json, exactly, html_table, listed, rounded_down, rounded_up, say
-from privcore import Bracket, Direction, LimitError, Method, PrivsweepError, Problem, Status, answering
+from privcore import (
+    Bracket,
+    Direction,
+    LimitError,
+    Method,
+    PrivsweepError,
+    Problem,
+    Status,
+    answering,
+)
 from privcore.numerics.bracket_search import BracketSearch
 from privcore.parameter import Real
 from privcore.params import EPSILON, SIGMA
+from privcore.training import written
 
 PRECISION = Real(
     name="precision",
@@ -40,6 +50,17 @@ TARGET = Real(
     lower_open=True,
     typical=(0.1, 1.0, 8.0),
     meaning="Largest epsilon that is allowed",
+)
+
+RATE = Real(
+    name="target",
+    symbol=r"\tau",
+    lower=0.0,
+    upper=1.0,
+    lower_open=True,
+    upper_open=True,
+    typical=(0.01, 0.1, 0.5),
+    meaning="Largest advantage or true positive rate that is allowed",
 )
 
 
@@ -113,10 +134,11 @@ class Noise:
         if self.short is not None:
             low = f"at least {rounded_down(self.short.lower)}"
             rows.append((exactly(self.short_sigma), "does not suffice", low, self.short.lower_by))
-        return html_table(("sigma", "", "epsilon", "method"), rows, self._title())
+        asks = self.enough.problem.asks
+        return html_table(("sigma", "", asks, "method"), rows, self._title())
 
     def _title(self) -> str:
-        return f"epsilon at most {exactly(self.target)}: {self.enough.problem.name}"
+        return f"{self.enough.problem.asks} at most {exactly(self.target)}: {self.enough.problem.name}"
 
     def as_content(self) -> dict[str, Any]:
         """Return the noise multipliers and their proofs for JSON."""
@@ -124,7 +146,7 @@ class Noise:
         return {
             "problem": self.enough.problem.name,
             "fields": fields,
-            "epsilon": self.target,
+            self.enough.problem.asks: self.target,
             "sigma": self.sigma,
             "lower": self.enough.lower,
             "upper": self.enough.upper,
@@ -144,7 +166,13 @@ class Noise:
 
 def sigma_of(asked: Asked) -> float:
     """Return the noise multiplier of the problem."""
-    return float(asked.problem.as_fields()["sigma"])
+    return noise_of(asked.problem)
+
+
+def noise_of(problem: Problem) -> float:
+    """Return the noise multiplier of a problem; for a run of several phases, the smallest one."""
+    fields = problem.as_fields()
+    return float(fields["sigma"]) if "sigma" in fields else min(phase.sigma for phase in phases_of(problem))
 
 
 def least_noise(look: Look, target: float, precision: float, domain: tuple[float, float]) -> Noise:
@@ -172,11 +200,11 @@ def least_noise(look: Look, target: float, precision: float, domain: tuple[float
     enough, short = BracketSearch(look=bracket, target=target, precision=precision, domain=domain).run()
     if enough is None:
         last = max(trials.values(), key=sigma_of)
-        still = f"at sigma={sigma_of(last):.6g} epsilon may still be {last.upper!r}"
+        still = f"at sigma={sigma_of(last):.6g} {last.problem.asks} may still be {last.upper!r}"
         kind = LimitError if last.status in {Status.TIMEOUT, Status.OUT_OF_MEMORY} else UncoveredError
         where = "in [{:.6g}, {:.6g}]".format(*domain)
         reason = (last.detail or still).rstrip(".")
-        raise kind(f"No sigma {where} is proved to reach epsilon={target!r}: {reason}.")
+        raise kind(f"No sigma {where} is proved to reach {last.problem.asks}={target!r}: {reason}.")
     return Noise(
         target=target,
         enough=trials[enough.at, enough.tolerance],
@@ -198,9 +226,10 @@ def find_noise(
     """Return the least sigma, up to a relative precision, whose epsilon is proved to be at most the target.
 
     Args:
-        kind: Class of problems about epsilon, if epsilon is proved to fall in the field sigma.
+        kind: Class of problems about epsilon, if epsilon is proved to fall in the field sigma; or about
+            another number of a run that rises with epsilon; its phases keep the ratios of their noise.
         fields: All fields of the problem except sigma.
-        target: Largest epsilon that is allowed, in (0, 10000].
+        target: Largest epsilon that is allowed, in (0, 10000]; or the largest number, in (0, 1).
         precision: Relative distance to a sigma that is proved not to suffice; in [1e-9, 1]. The methods may
             not reach it; `Noise.gap` is the distance that they reached.
         methods: Methods to use; None means all that give both ends.
@@ -221,12 +250,13 @@ def find_noise(
         >>> noise.sigma, noise.enough.upper <= 1.0 < noise.short.lower
         (3.7321, True)
     """
-    target = TARGET.check(target)
+    target = (TARGET if kind.asks == "epsilon" else RATE).check(target)
     precision = PRECISION.check(precision)
+    base = kind.from_fields({**fields, "sigma": 1.0} if "sigma" in kind.parameters else fields)
     chosen = usual_methods(kind) if methods is None else list(methods)
 
     def look(sigma: float, tolerance: float) -> Asked:
-        problem = kind.from_fields({**fields, "sigma": sigma})
+        problem = at(base, sigma)
         tuned = [_tuned(method, tolerance) for method in chosen]
         return ask(
             problem,
@@ -236,7 +266,7 @@ def find_noise(
             until=lambda asked: asked.upper <= target or asked.lower > target,
         )
 
-    domain = kind.parameters["sigma"]
+    domain = kind.parameters.get("sigma", SIGMA)
     assert isinstance(domain, Real)
     return least_noise(look, target, precision, (domain.lower, domain.upper))
 
@@ -287,7 +317,7 @@ def confirmed(found: Noise, again: Again, *, precision: float, largest: float) -
     failed, step = at, precision
     while not suffices(asked, found.target):
         if at >= largest:
-            reached = f"to reach epsilon={found.target!r} with default settings"
+            reached = f"to reach {asked.problem.asks}={found.target!r} with default settings"
             raise UncoveredError(f"No sigma up to {largest:.6g} is proved {reached}.")
         # Epsilon falls at least about like 1/sigma.
         step = max(2.0 * step, min(asked.upper / found.target, 2.0) - 1.0)
@@ -325,7 +355,7 @@ class _Raising:
         """Return the bracket of epsilon at this sigma."""
         problem = self.found.enough.problem
         self.count += 1
-        asked = self.again(type(problem).from_fields({**problem.as_fields(), "sigma": sigma}))
+        asked = self.again(at(problem, sigma))
         if asked.status == CONFLICT:
             raise PrivsweepError(asked.detail)
         return asked
@@ -364,7 +394,8 @@ class NoiseForAny(Noise):
         }
 
     def _title(self) -> str:
-        return f"epsilon at most {exactly(self.target)} for every sampler; worst {loader(self.worst)}"
+        asks = self.enough.problem.asks
+        return f"{asks} at most {exactly(self.target)} for every sampler; worst {loader(self.worst)}"
 
 
 def find_noise_any(
@@ -394,7 +425,7 @@ def find_noise_any(
 
     def together(problem: Problem) -> Asked:
         """Return the largest bracket of all samplers at the sigma of a problem, or a failed answer."""
-        sigma = float(problem.as_fields()["sigma"])
+        sigma = noise_of(problem)
         found = [known(at(each, sigma)) for each in asked.values()]
         failed = next((each for each in found if not each.ok or each.confidence < 1.0), None)
         return failed or max(found, key=lambda each: (each.upper, each.lower))
@@ -403,8 +434,7 @@ def find_noise_any(
     for name in sorted(asked, key=lambda name: name != "none"):  # the fastest, and often the worst
         if searched and suffices(known(at(asked[name], max(each.sigma for each in searched))), target):
             continue
-        fields = {field: value for field, value in asked[name].as_fields().items() if field != "sigma"}
-        kind = type(asked[name])
+        kind, fields = type(asked[name]), asked[name].as_fields()
         searched.append(find_noise(kind, fields, target, precision=precision, limit_seconds=limit_seconds))
     most = max(searched, key=lambda each: each.sigma)
     short = max((each.short for each in searched if each.short), key=sigma_of, default=None)
@@ -420,8 +450,13 @@ def find_noise_any(
 
 
 def at(problem: Problem, sigma: float) -> Problem:
-    """Return a problem with another sigma."""
-    return type(problem).from_fields({**problem.as_fields(), "sigma": sigma})
+    """Return a problem with another sigma; the noise of several phases keeps its ratios to the smallest."""
+    fields = problem.as_fields()
+    if "sigma" in fields:
+        return type(problem).from_fields({**fields, "sigma": sigma})
+    least = noise_of(problem)
+    scaled = [replace(phase, sigma=sigma * (phase.sigma / least)) for phase in phases_of(problem)]
+    return type(problem).from_fields({**fields, "phases": written(scaled)})
 
 
 def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
@@ -441,15 +476,16 @@ def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
         say(as_json(found.as_content() | ({"explanation": told} if explain else {})))
         return
     rest = {name: value for name, value in enough.problem.as_fields().items() if name != "sigma"}
-    say(f"sigma {exactly(found.sigma)} suffices: epsilon is at most {rounded_up(enough.upper)}")
+    asks = enough.problem.asks.replace("_", " ")
+    say(f"sigma {exactly(found.sigma)} suffices: {asks} is at most {rounded_up(enough.upper)}")
     if (least := found.least) is not None:
         high, only = rounded_up(least.upper), "suffices by narrower brackets only"
-        say(f"sigma {exactly(sigma_of(least))} {only}: epsilon is at most {high}")
+        say(f"sigma {exactly(sigma_of(least))} {only}: {asks} is at most {high}")
     if short is None:
         say("less noise: nothing is proved about it")
     else:
         low = rounded_down(short.lower)
-        say(f"sigma {exactly(found.short_sigma)} does not: epsilon is at least {low}")
+        say(f"sigma {exactly(found.short_sigma)} does not: {asks} is at least {low}")
     if isinstance(found, NoiseForAny):
         say(f"worst      {loader(found.worst)}")
         for relation in dict.fromkeys(found.relations.values()):
@@ -458,7 +494,7 @@ def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
     say(f"problem    {enough.problem.name} {listed(rest)}")
     by = Bracket(lower_by=short.lower_by if short else "", upper_by=enough.upper_by)
     say(f"methods    {methods_text(by)}")
-    say(f"source     computed now, from {found.brackets} brackets of epsilon")
+    say(f"source     computed now, from {found.brackets} brackets of {asks}")
     for name, reason in reasons.items():
         sigma = found.sigma if name == "suffices" else found.short_sigma
         say(f"\nwhy sigma {exactly(sigma)} {name}", end="")

@@ -1,18 +1,13 @@
-"""Problems from words: samplers, neighbouring relations, the words of a command line, and lines of JSON."""
+"""Words of training runs: samplers, neighbouring relations, and sizes of batches."""
 
-import json
-import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS, ask
 from flows.printing import exactly
-from flows.spec.words import SYNONYMS, number
-from privcore import DomainError, Method, PrivsweepError, Problem, find_problem
+from privcore import DomainError, Problem, find_problem
 from privcore.errors import ChoiceError
-from privcore.params import EXAMPLES
 from privcore.stored_names import SAMPLERS
-from privcore.training import MORE_STEPS, TrainingRun, from_sizes, with_steps
+from privcore.training import MORE_STEPS, TrainingRun, with_steps
 
 LOADERS = {word: sampler.code for word, sampler in SAMPLERS.items()}
 """Samplers by the words of `--sampling`, each with code that has it; docs/training-runs.md has more."""
@@ -121,7 +116,13 @@ def completed(sampling: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_sizes(
-    sampling: str, parameters: Collection[str], fields: Mapping[str, Any], *, size: object, batch: object
+    sampling: str,
+    parameters: Collection[str],
+    fields: Mapping[str, Any],
+    *,
+    size: object,
+    batch: object,
+    dropped: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the fields with those that examples and batch size determine, and notes about them.
 
@@ -131,6 +132,7 @@ def with_sizes(
         fields: Fields that were given.
         size: Number of examples; None if unknown.
         batch: Examples in a batch; None if unknown.
+        dropped: Whether the last batch of an epoch is dropped unless it is full.
 
     Raises:
         DomainError: Fields contradict one another.
@@ -140,9 +142,27 @@ def with_sizes(
         sizes = {}
     found = with_steps(sampling, parameters, {**fields, **sizes})
     if batch is None or "steps" in fields:
+        if dropped:
+            raise DomainError("Expected --drop-last with --examples and --batch-size, without --steps.")
         return found, []
     numbers = {name: fields[name] for name in ("epochs", "participations") if name in fields}
-    return found, _notes(TrainingRun.checked(sizes | numbers), sampling)
+    run = TrainingRun.checked(sizes | numbers)
+    return _dropped(run, sampling, found) if dropped else (found, _notes(run, sampling))
+
+
+def _dropped(run: TrainingRun, sampling: str, fields: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the fields of a run without the last batch of an epoch if it is not full, and notes."""
+    steps, left = divmod(run.examples, run.batch_size)
+    found = {**fields, "steps": steps}
+    told = f"steps={steps}: drop_last leaves out {left} examples of an epoch"
+    if not left:
+        return found, _notes(run, sampling)
+    if sampling == "poisson":
+        found["sampling_probability"] = rate = run.rate_over(steps)
+        return found, [f"{told}; sampling_probability={exactly(rate)} is one over the steps, as in Opacus."]
+    if sampling in MORE_STEPS:
+        return found, [f"{told}."]
+    return found, [f"{told}; the ends are those of an example that is used."]
 
 
 def _notes(run: TrainingRun, sampling: str) -> list[str]:
@@ -168,132 +188,3 @@ def _notes(run: TrainingRun, sampling: str) -> list[str]:
             f"{run.participations} a step uses {taken.mean_batch:.6g} examples on average."
         )
     return told
-
-
-MISUSE = "misuse"
-
-
-def answer_lines(
-    lines: Iterable[bytes],
-    methods: Sequence[Method] | None = None,
-    *,
-    limit_seconds: float = LIMIT_SECONDS,
-    limit_bytes: float = LIMIT_BYTES,
-) -> Iterator[dict[str, Any]]:
-    """Answer problems in lines of JSON, one by one and in order; empty lines are skipped.
-
-    Args:
-        lines: Each `{"problem": "allocation-epsilon", "sigma": 1, ...}`.
-        methods: As in `ask`.
-        limit_seconds: As in `ask`.
-        limit_bytes: As in `ask`.
-
-    Yields:
-        The content of one JSON line each; an invalid line has the status `misuse` and a reason.
-    """
-    for line in lines:
-        if not line.strip():
-            continue
-        content: dict[str, Any] = {}
-        try:
-            content = _json_object(line)
-            problem = _problem_in(content)
-            asked = ask(problem, methods, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
-            yield asked.as_content()
-        except PrivsweepError as error:
-            yield _misuse(content, str(error))
-
-
-def _problem_in(content: Mapping[str, Any]) -> Problem:
-    if not isinstance(name := content.get("problem"), str):
-        raise DomainError("Expected the name of a problem under the key problem.")
-    fields = {key: value for key, value in content.items() if key != "problem"}
-    return from_sizes(find_problem(name), fields)
-
-
-def _json_object(line: bytes) -> dict[str, Any]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise DomainError(f"Expected each field once, got {twice} twice.")
-        return dict(pairs)
-
-    try:
-        content = json.loads(line.decode("utf-8-sig"), object_pairs_hook=once)
-    except DomainError:
-        raise
-    except UnicodeError:
-        raise DomainError("Expected one JSON object per line, got bytes that are not UTF-8.") from None
-    except (ValueError, RecursionError) as error:
-        raise DomainError(f"Expected one JSON object per line: {error}.") from None
-    if not isinstance(content, dict):
-        raise DomainError(f"Expected one JSON object per line, got {type(content).__name__}.")
-    return content
-
-
-def _misuse(content: Mapping[str, Any], sentence: str) -> dict[str, Any]:
-    fields = {key: value for key, value in content.items() if key != "problem"}
-    return {
-        "problem": content.get("problem"),
-        "fields": {key: _echo(value) for key, value in fields.items()},
-        "lower": 0.0,
-        "upper": math.inf,
-        "confidence": 1.0,
-        "status": MISUSE,
-        "methods": [],
-        "detail": sentence,
-    }
-
-
-def _echo(value: Any) -> Any:
-    """Return a rejected value as it was given; NaN, which strict JSON lacks, becomes text."""
-    return "nan" if isinstance(value, float) and math.isnan(value) else value
-
-
-# ---------------------------------------------------------------------- a training run as a problem
-
-
-def training_question(
-    sampling: str | None,
-    options: Mapping[str, str | None],
-    *,
-    examples: str | None = None,
-    batch_size: str | None = None,
-) -> tuple[type[Problem], dict[str, Any], list[str]]:
-    """Build the problem about a training run from options of the command line.
-
-    Args:
-        sampling: One of `SAMPLING`; None if it was not given.
-        options: Text of every field of the problem that has an option; None if it was not given.
-        examples: Size of the training set; with a batch size, it gives the number of steps.
-        batch_size: Examples in a batch.
-
-    Returns:
-        The kind of problem, its fields, and notes for people, one sentence each.
-
-    Raises:
-        PrivsweepError: Options contradict one another or do not belong to this sampling.
-    """
-    sampling = checked(sampling)
-    kind = problem_of(sampling)
-    fields = {name: number(text) for name, text in options.items() if text is not None}
-    for name in fields:
-        if name not in kind.parameters:
-            raise DomainError(
-                f"Expected no {name} with sampling {sampling}: {kind.name} does not have this field."
-            )
-    if (word := fields.get("adjacency")) in SYNONYMS:
-        fields["adjacency"] = SYNONYMS[str(word)]
-    kind, fields = kind_of(sampling, fields)
-    size = None if examples is None else int(EXAMPLES.check(number(examples)))
-    batch = None if batch_size is None else number(batch_size)
-    fields, notes = with_sizes(sampling, kind.parameters, fields, size=size, batch=batch)
-    return kind, completed(sampling, fields), notes + large_delta(fields.get("delta"), size)
-
-
-def large_delta(delta: object, examples: int | None) -> list[str]:
-    """Return a note about a delta that is not below 1 / examples, or an empty list."""
-    if examples is None or not isinstance(delta, float) or not 1.0 / examples <= delta < 1.0:
-        return []
-    told = f"delta={exactly(delta)} is not below 1/examples={1.0 / examples:.3g}"
-    return [f"{told}: a mechanism that publishes one example in full may satisfy it."]

@@ -12,9 +12,9 @@ from importlib.metadata import version
 from typing import Any
 
 from flows.answers.catalogue import meaning_of
+from flows.answers.question import adjacency_of, phases_of
 from flows.answers.show import Aside, is_trivial
 from flows.answers.sourced import Sourced, computed
-from flows.answers.training_run import adjacency_of, phases_of
 from flows.printing import exactly, listed, rounded_down, rounded_up
 from privcore import METHODS, DomainError, Problem, find_problem
 from privcore.training import RELATIONS, Phase, written

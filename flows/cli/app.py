@@ -98,8 +98,31 @@ def _named(found: list[Any]) -> list[Any]:
     return found
 
 
+def _joined(words: list[str], several: Sequence[tuple[str, int]]) -> list[str]:
+    """Return the words of a command with the numbers after an option of several numbers as one word.
+
+    Example:
+        >>> _joined(["--counts", "20", "10", "9", "--json"], [("--counts", 3)])
+        ['--counts', '20,10,9', '--json']
+    """
+    for option, most in several:
+        if option in words:
+            first = last = words.index(option) + 1
+            while last < min(len(words), first + most) and not words[last].startswith("--"):
+                last += 1
+            words = [*words[:first], *([",".join(words[first:last])] if last > first else []), *words[last:]]
+    return words
+
+
 class Documented(TyperCommand):
     """A command of the table."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read an option whose help names several numbers from as many words, or from one with commas."""
+        counted = [
+            (each.opts[0], len((each.metavar or "").split())) for each in self.get_params(ctx) if each.opts
+        ]
+        return super().parse_args(ctx, _joined(args, [(name, count) for name, count in counted if count > 1]))
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters."""

@@ -10,7 +10,8 @@ import typer
 
 from flows.answers.ask import ask as ask_methods
 from flows.answers.catalogue import catalogue, show_fields, show_matrix, show_methods, show_one
-from flows.answers.parse import answer_lines
+from flows.answers.question import answer_lines
+from flows.answers.question import question as read_question
 from flows.cli import options
 from flows.cli.options import (
     Json,
@@ -23,8 +24,7 @@ from flows.cli.options import (
 )
 from flows.printing import as_json, listed, say
 from flows.spec.words import fields_from
-from privcore import DomainError, Method, find_problem
-from privcore.training import from_sizes
+from privcore import DomainError, Method
 
 LONGEST_LINE = 1_000_000  # bytes of a question
 
@@ -63,7 +63,7 @@ def ask(
     if batch is not None:
         return _answer_batch(batch, chosen, limit_seconds, limit_bytes)
     assert problem is not None
-    question = from_sizes(find_problem(problem), fields_from(fields or []))
+    question = read_question({**fields_from(fields or []), "problem": problem}).problem
     asked = ask_methods(question, chosen, limit_seconds=limit_seconds, limit_bytes=limit_bytes)
     if json:
         say(as_json(asked.as_content()))

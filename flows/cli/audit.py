@@ -1,106 +1,12 @@
 """The command about audits in one run: from scores of canaries, or their counts, to refuted epsilons."""
 
-import math
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from flows.answers.show import NEIGHBOURS
 from flows.cli.options import Json
-from flows.printing import as_json, exactly, rounded_down, rounded_up, say, show
-from flows.spec.words import checked, number
-from privcore import DomainError
-from privcore.params import CONFIDENCE, REPETITIONS
-
-if TYPE_CHECKING:
-    from flows.answers.audit import Design
-
-
-def show_audit(content: Mapping[str, Any]) -> None:
-    """Print an audit as text."""
-    level, delta = exactly(content["confidence"]), exactly(content["delta"])
-    say(f"{content['correct']} of {content['guesses']} guesses about {content['canaries']} canaries correct")
-    rows = [
-        [name, rounded_down(epsilon), "for every mechanism"]
-        for name, epsilon in content["refuted_epsilon"].items()
-    ]
-    rows += [
-        [name, rounded_down(epsilon), "model-based: only if the mechanism behaves like Gaussian noise"]
-        for name, epsilon in content["model_based_epsilon"].items()
-    ]
-    kind, note = (
-        ("design", "") if content["design_stated"] else ("assumed design", "; --design states another")
-    )
-    say(f"{kind}: {content['assumed_design']} ({content['design']}{note})")
-    say(f"neighbouring data sets: {NEIGHBOURS[content['neighbours']]}")
-    show(["audit", "epsilon", "holds"], rows, title=f"refuted at delta = {delta} with confidence {level}:")
-    for name, mu in content["refuted_mu"].items():
-        say(f"refuted mu of Gaussian differential privacy: {rounded_down(mu)} by {name}")
-    if "claim" in content:
-        claim = content["claim"]
-        bounds = ", ".join(f"{rounded_up(p)} by {name}" for name, p in claim["p_value"].items())
-        verdict = "refuted" if claim["refuted"] else "not refuted, which does not confirm it"
-        claimed = claim.get("mechanism") or f"epsilon = {exactly(claim['epsilon'])}"
-        say(f"claim {claimed}: {verdict}; p-value at most {bounds}")
-        if "mechanism" in claim:
-            say(
-                f"p-value: largest probability of {content['correct']} or more correct guesses if the claim "
-                "is true"
-            )
-    for hint in content["hints"]:
-        say(hint)
-    if "null_check" in content:
-        check = content["null_check"]
-        say(
-            f"null check: {check['refuted']} of {check['audits']} audits with shuffled inclusion bits refute "
-            f"some epsilon > 0; expected are at most about {check['nominal']:.4g}"
-        )
-    if "rates" in content:
-        _show_rates(content["rates"], level)
-
-
-def _show_rates(content: Mapping[str, Any], level: str) -> None:
-    """Print the error rates of the attack as text."""
-    say(f"if {content['assumption']}, each with confidence {level}:")
-    for each in content["thresholds"]:
-        say(
-            f"scores {each['in_if']} {each['threshold']:.6g}: "
-            f"{each['true_positives']} of {each['runs_with']} in, "
-            f"{each['false_positives']} of {each['runs_without']} out; "
-            f"epsilon >= {rounded_down(each['epsilon'])}{_modelled(each['gaussian'], each['epsilon'])}"
-        )
-    area = content["area_under_curve"]
-    rows = [
-        [
-            "AUROC",
-            f"{area['estimate']:.6g}",
-            rounded_down(area["interval"][0]),
-            rounded_up(area["interval"][1]),
-        ]
-    ]
-    rows += [
-        [
-            f"TPR at FPR {exactly(each['false_positive_rate'])}",
-            "",
-            rounded_down(each["interval"][0]),
-            rounded_up(each["interval"][1]),
-        ]
-        for each in content["true_positive_rate"]
-    ]
-    show(["rate", "estimate", "at least", "at most"], rows)
-
-
-def _modelled(epsilon: float | None, proved: float) -> str:
-    """Return the epsilon of the Gaussian family, if it has one (not at delta 0) that exceeds the proved one.
-
-    The joint tests with and without the model weigh both rates differently, so the model may refute less.
-    """
-    if epsilon is None or epsilon <= proved:
-        return ""
-    return f", {rounded_down(epsilon)} if the mechanism behaves like Gaussian noise"
+from flows.printing import as_json, say
 
 
 def audit(  # noqa: PLR0913  the options of a command are its arguments
@@ -117,6 +23,18 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
             metavar="FILE",
             help="File of the canaries left out; --scores then has the included ones.",
         ),
+    ] = None,
+    roc: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of a ROC curve instead, with the columns fpr and tpr, whose thresholds were fixed "
+            "beforehand; needs --runs.",
+        ),
+    ] = None,
+    runs: Annotated[
+        str | None,
+        typer.Option(metavar="WITH WITHOUT", help="Training runs with and without the record, for --roc."),
     ] = None,
     score_column: Annotated[
         str, typer.Option(metavar="NAME", help="Column of scores; a higher score means more likely included.")
@@ -139,7 +57,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
         ),
     ] = None,
     counts: Annotated[
-        tuple[str, str, str] | None,
+        str | None,
         typer.Option(
             metavar="M GUESSES CORRECT",
             help="Numbers of canaries, of guesses and of correct guesses, instead of a file.",
@@ -223,108 +141,31 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     the mechanism behaves like Gaussian noise; otherwise it can exceed the true epsilon. Ties between scores
     are broken at random, with a hash of the scores as the seed.
     """
-    from flows.answers.audit import (
-        FALSE_POSITIVE_RATES,
-        Counted,
-        audited,
-        counted,
-        design_in,
-        design_of,
-        read_scores,
+    from flows.answers.audit_words import audit_of, show_audit, show_curve
+
+    content = audit_of(
+        scores=scores,
+        scores_out=scores_out,
+        roc=roc,
+        runs=runs,
+        score_column=score_column,
+        included_column=included_column,
+        lower_is_member=lower_is_member,
+        guesses=guesses,
+        counts=counts,
+        delta=delta,
+        confidence=confidence,
+        design=design,
+        alternatives=alternatives,
+        one_sided=one_sided,
+        clearest=clearest,
+        centre=centre,
+        claimed_epsilon=claimed_epsilon,
+        claim=claim,
+        rates=rates,
+        threshold=threshold,
+        false_positive_rate=false_positive_rate,
+        null_check=null_check,
     )
-    from flows.answers.audit import rates as error_rates
-
-    domain = partial(checked, "audit-tail")
-    if (scores is None) == (counts is None):
-        raise DomainError("Expected either --scores or --counts.")
-    drawn = design_of(design, None if alternatives is None else int(domain("alternatives", alternatives)))
-    level, tolerated = float(CONFIDENCE.check(number(confidence))), float(domain("delta", delta))
-    epsilon = None if claimed_epsilon is None else float(domain("claimed_epsilon", claimed_epsilon))
-    if claim is not None and epsilon is not None:
-        raise DomainError("Expected --claim or --claimed-epsilon, got both.")
-    middle = None
-    if centre is not None:
-        word = number(centre)
-        if not clearest or isinstance(word, str) or not math.isfinite(word):
-            raise DomainError(f"Expected --centre with --clearest only, and a number, got {centre}.")
-        middle = float(word)
-    if (threshold or false_positive_rate) and not rates:
-        raise DomainError("Expected --threshold and --false-positive-rate with --rates only.")
-    scored = None
-    if counts is not None:
-        drawn = _design_of_counts(
-            drawn,
-            guessing=guesses is not None or one_sided or clearest or null_check is not None,
-            reading=scores_out is not None or lower_is_member or rates,
-        )
-        m, made, right = (
-            domain(name, x) for name, x in zip(("canaries", "guesses", "correct"), counts, strict=True)
-        )
-        found = Counted(canaries=int(m), guesses=int(made), correct=int(right))
-    else:
-        assert scores is not None
-        if guesses is None:
-            raise DomainError("Expected --guesses with --scores, a number fixed before seeing the scores.")
-        if one_sided and clearest:
-            raise DomainError("Expected --one-sided or --clearest, got both.")
-        scored = read_scores(
-            scores.expanduser(),
-            score_column,
-            included_column,
-            out_file=None if scores_out is None else scores_out.expanduser(),
-            lower_is_member=lower_is_member,
-        )
-        drawn = drawn or design_in(scored.included)
-        if drawn.candidates and (one_sided or clearest or rates or scores_out is not None):
-            raise DomainError(
-                f"Expected --one-sided, --clearest, --rates and --scores-out without --design {drawn.word}, "
-                "whose guess is the record with the highest score of each set."
-            )
-        found = counted(
-            scored,
-            int(domain("guesses", guesses)),
-            design=drawn,
-            one_sided=one_sided,
-            clearest=clearest,
-            centre=middle,
-            shuffles=0 if null_check is None else int(REPETITIONS.check(number(null_check))),
-        )
-    content = audited(found, tolerated, level, design=drawn, claimed_epsilon=epsilon, claim=claim)
-    if rates and scored is not None:
-        content["rates"] = error_rates(
-            scored,
-            tolerated,
-            level,
-            thresholds=[_finite("threshold", text) for text in threshold or []],
-            false_positive_rates=[_rate(text) for text in false_positive_rate or []] or FALSE_POSITIVE_RATES,
-        )
-    say(as_json(content)) if json else show_audit(content)
-
-
-def _design_of_counts(drawn: "Design | None", *, guessing: bool, reading: bool) -> "Design":
-    """Return the design of counts, or raise `DomainError` if there is none, or an option for files."""
-    from flows.answers.audit import unstated
-
-    if guessing:
-        raise DomainError("Expected --guesses, --one-sided, --clearest, --null-check with --scores only.")
-    if reading:
-        raise DomainError("Expected --scores-out, --lower-is-member and --rates with --scores only.")
-    if drawn is None:
-        raise unstated()
-    return drawn
-
-
-def _finite(name: str, text: str) -> float:
-    """Return a finite number."""
-    value = number(text)
-    if isinstance(value, str) or not math.isfinite(value):
-        raise DomainError(f"Expected a number for --{name}, got {text[:60]}.")
-    return float(value)
-
-
-def _rate(text: str) -> float:
-    """Return a rate between 0 and 1."""
-    value = _finite("false-positive-rate", text)
-    if not 0.0 < value < 1.0:
-        raise DomainError(f"Expected --false-positive-rate in (0, 1), got {text[:60]}.")
-    return value
+    show = show_curve if roc else show_audit
+    say(as_json(content)) if json else show(content)

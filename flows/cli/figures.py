@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli.options import (
-    DEFAULT_STORE,
     AllowDegraded,
     Json,
     NewStorePath,
@@ -22,6 +21,7 @@ from flows.figures.draw import FORMATS, draw
 from flows.figures.figure import Figure, Picture, picture
 from flows.figures.papers import PAPERS, SWEEPS
 from flows.printing import as_json, note, say
+from flows.spec.words import DEFAULT_STORE
 from privcore import DomainError, ExitCode
 from privcore.extras import require
 from storage.located import outside_stores

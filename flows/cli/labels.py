@@ -1,17 +1,14 @@
 """The command about labels: a comparison of bags of labels with randomized response."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from flows.answers.label_text import LEGEND, paragraphs
-from flows.answers.labels import LabelComparison, contents_of
+from flows.answers.labels import compared, contents_of
 from flows.cli.options import Json, waiting
 from flows.printing import as_json, say
-from flows.spec.words import checked
-from privcore import DomainError
 
 
 def labels(
@@ -50,28 +47,15 @@ def labels(
     a label is right. The multiplicative advantage is a quantile of the absolute log-likelihood ratio of the
     two labels, in nats and in bits. Eta is the probability of label 1 given the features of an example.
     """
-    domain = partial(checked, "label-ratio-quantile")
-    if bag_size is None and versus_rr is None:
-        raise DomainError("Expected --bag-size, --versus-rr, or both.")
-    comparison = LabelComparison(
-        prior=str(domain("prior", prior)),
-        mechanism=str(domain("mechanism", mechanism)),
-        label_epsilon=float(domain("label_epsilon", label_epsilon)),
-        level=float(domain("level", level)),
-        draw=None if draw is None else str(domain("draw", draw)),
+    comparison, k, epsilon = compared(
+        prior=prior,
+        bag_size=bag_size,
+        versus_rr=versus_rr,
+        mechanism=mechanism,
+        label_epsilon=label_epsilon,
+        level=level,
+        draw=draw,
     )
-    if comparison.mechanism not in ("llp", "llp-geometric", "llp-laplace"):
-        raise DomainError(
-            f"Expected --mechanism in {{llp, llp-geometric, llp-laplace}}, got {comparison.mechanism}."
-        )
-    k = None if bag_size is None else int(domain("bag_size", bag_size))
-    epsilon = None if versus_rr is None else float(domain("label_epsilon", versus_rr))
-    if epsilon == float("inf"):
-        raise DomainError("Expected a finite --versus-rr, got inf.")
-    if epsilon == 0.0:
-        raise DomainError(
-            "Expected --versus-rr > 0, got 0: randomized response at 0 reveals nothing, and bags do."
-        )
     shown = 0
     with waiting(f"comparing under {comparison.prior}") as report:
         # The first paragraphs do not wait for the searches.

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import (
-    DEFAULT_STORE,
     AllowDegraded,
     Explain,
     Json,
@@ -18,9 +17,8 @@ from flows.cli.options import (
     reading,
     waiting,
 )
-from flows.spec.words import fields_from
-from privcore import DomainError, find_problem
-from privcore.training import from_sizes
+from flows.spec.words import DEFAULT_STORE, fields_from
+from privcore import DomainError
 
 
 def lookup(  # noqa: PLR0913  the options of a command are its arguments
@@ -57,10 +55,11 @@ def lookup(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers.explain import explained
     from flows.answers.held import any_held, held, tightened, width_aside
     from flows.answers.held import keep as kept
+    from flows.answers.question import question
     from flows.answers.show import intervals, print_answer
     from flows.answers.sourced import computed
     from flows.answers.sweep_table import show_sweep, sweep_named
-    from flows.cli.uncovered import uncovered
+    from flows.answers.uncovered import uncovered
 
     if keep and not compute:
         raise DomainError("Expected --compute with --keep.")
@@ -71,7 +70,7 @@ def lookup(  # noqa: PLR0913  the options of a command are its arguments
                 option = "--explain" if explain else "--compute"
                 raise DomainError(f"Expected a problem with its fields for {option}, got a sweep.")
             return show_sweep(sweep, opened, named, json)
-        problem = from_sizes(find_problem(name), fields_from(fields or []))
+        problem = question({**fields_from(fields or []), "problem": name}).problem
         if compute:
             with waiting(f"computing {problem.name}"):
                 within = partial(computed, limit_seconds=limit_seconds)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.options import (
-    DEFAULT_STORE,
     Engine,
     Json,
     RayAddress,
@@ -17,6 +16,7 @@ from flows.cli.options import (
     check_engine,
 )
 from flows.printing import WRONG, as_json, marked, note, printable, say
+from flows.spec.words import DEFAULT_STORE
 from privcore import ExitCode
 
 if TYPE_CHECKING:

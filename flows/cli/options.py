@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.printing import note, printable, say
-from flows.spec.words import method_from
+from flows.spec.words import DEFAULT_STORE, method_from
 from flows.terminal.lines import BottomLines
 from flows.terminal.window import Piece, moves_cursor
 from privcore import ExitCode, Method, stored_names
@@ -100,9 +100,6 @@ def announce_compilation() -> None:
     from privcore.numerics.compiled import announce
 
     announce(lambda: say(COMPILING, file=sys.stderr))
-
-
-DEFAULT_STORE = Path("store")
 
 
 def _folder(context: typer.Context, store: Path) -> Path:

@@ -1,53 +1,24 @@
 """The command profile: many numbers of one training run, with both ends."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from flows.answers.parse import UNKNOWN
 from flows.cli.options import Json, waiting
-from flows.cli.training import (
-    Adjacency,
-    BatchSize,
-    Epochs,
-    Examples,
-    LargestBatch,
-    Participations,
-    Probability,
-    Redraw,
-    RunFile,
-    Sampling,
-    Sigma,
-    Steps,
-)
+from flows.cli.training import RUN, about_a_run
 from flows.printing import note
-from flows.spec.words import number
-
-if TYPE_CHECKING:
-    from privcore.training import RunProfile
 
 
 def _numbers(what: str) -> Any:
-    return typer.Option(metavar="NUMBER", help=f"{what}; repeat the option for several numbers.")
+    return typer.Option(
+        metavar="NUMBER", help=f"{what}; repeat the option, or write commas, for several numbers."
+    )
 
 
-def profile(  # noqa: PLR0913  the options of a command are its arguments
+@about_a_run(*(name for name in RUN if name != "delta"))
+def profile(
     *,
-    sigma: Sigma = None,
-    steps: Steps = None,
-    participations: Participations = None,
-    epochs: Epochs = None,
-    adjacency: Adjacency = None,
-    sampling: Sampling = None,
-    sampling_probability: Probability = None,
-    redraw: Redraw = None,
-    largest_batch: LargestBatch = None,
-    examples: Examples = None,
-    batch_size: BatchSize = None,
-    run: RunFile = None,
     delta: Annotated[list[str] | None, _numbers("Delta at which to print epsilon")] = None,
     epsilon: Annotated[list[str] | None, _numbers("Epsilon at which to print delta")] = None,
     fpr: Annotated[
@@ -65,6 +36,7 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
         typer.Option(metavar="FILE", help="Draw the trade-off curve into a file: .svg, .png, .pdf or .html."),
     ] = None,
     json: Json = False,
+    **run: Any,
 ) -> None:
     """Print epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run.
 
@@ -72,20 +44,10 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
     usual ones. With --sampling unknown, the ends hold for every sampler that `privsweep compare` lists, and
     the worst one is named.
     """
-    from flows.answers.any_sampler import any_profile, candidates, print_profile
-    from flows.answers.training_run import one_phase, refuse_options, run_question
+    from flows.answers.any_sampler import print_profile, profile_of
+    from flows.answers.question import typed
     from flows.reports.profile_chart import check_chart, draw_profile
-    from privcore.training import run_profile
 
-    one = {
-        "sigma": sigma,
-        "steps": steps,
-        "epochs": epochs,
-        "participations": participations,
-        "sampling_probability": sampling_probability,
-        "redraw": redraw,
-        "largest_batch": largest_batch,
-    }
     asked = {
         "delta": delta,
         "epsilon": epsilon,
@@ -94,29 +56,13 @@ def profile(  # noqa: PLR0913  the options of a command are its arguments
         "member_probability": prior,
         "smallest_false_positive_rate": smallest_fpr,
     }
-    numbers: dict[str, list[object]] = {name: [number(each) for each in asked[name] or []] for name in asked}
+    numbers = {
+        name: [each for word in words or [] for each in word.split(",")] for name, words in asked.items()
+    }
     if chart is not None:
         check_chart(chart)
-    computing: Callable[[], RunProfile]
-    if sampling == UNKNOWN and run is None:
-        given = one | {"adjacency": adjacency, "delta": "1e-300"}  # the profile is that of every delta
-        candidate, notes = candidates(given, examples=examples, batch_size=batch_size)
-        note(*notes)
-        computing = partial(any_profile, candidate, numbers)
-    elif run is None:
-        given = one | {"adjacency": adjacency}
-        text, relation, notes = one_phase(sampling, given, examples=examples, batch_size=batch_size)
-        note(*notes)
-        computing = partial(run_profile, text, relation, numbers)
-    else:
-        given = one | {"batch_size": batch_size}
-        refuse_options(name for name, value in given.items() if value is not None)
-        size = None if examples is None else number(examples)
-        fields = run_question(run, {"adjacency": adjacency, "examples": size})
-        text, relation = fields["phases"], fields["adjacency"]
-        if "delta" in fields and not numbers["delta"]:
-            numbers["delta"] = [fields["delta"]]
-        computing = partial(run_profile, text, relation, numbers)
+    computing, notes = profile_of(typed(run), numbers)
+    note(*notes)
     with waiting("computing the profile"):
         found = computing()
     if chart is not None:

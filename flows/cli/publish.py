@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, NewStorePath, StorePath, reading_or_shipped
+from flows.cli.options import AllowDegraded, Json, NewStorePath, StorePath, reading_or_shipped
 from flows.printing import as_json, note, say
 from flows.printing import show as show_table
+from flows.spec.words import DEFAULT_STORE
 from flows.terminal.window import fresh_line
 from privcore import DomainError, ExitCode
 from privcore.extras import require

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.options import DEFAULT_STORE, AllowDegraded, Json, StorePath, reading
+from flows.cli.options import AllowDegraded, Json, StorePath, reading
 from flows.printing import as_json, note, say
+from flows.spec.words import DEFAULT_STORE
 from privcore import DomainError, ExitCode
 
 if TYPE_CHECKING:

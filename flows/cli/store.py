@@ -15,7 +15,6 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from flows.cli.options import (
-    DEFAULT_STORE,
     AllowDegraded,
     Json,
     Keep,
@@ -25,6 +24,7 @@ from flows.cli.options import (
     reading_or_shipped,
 )
 from flows.printing import note, show
+from flows.spec.words import DEFAULT_STORE
 from privcore import DomainError, ExitCode
 
 LimitSeconds = Annotated[
@@ -42,7 +42,9 @@ def sql(
     query: Annotated[
         str,
         typer.Argument(
-            metavar="QUERY", help="One SELECT over the views results, best, conflicts, failures, ..."
+            metavar="QUERY",
+            help="One SELECT over the views results, best, conflicts, failures, ...; also a file .sql, or - "
+            "for standard input.",
         ),
     ],
     store: StorePath = DEFAULT_STORE,
@@ -148,10 +150,11 @@ def _queried(
     keep: bool = False,
 ) -> None:
     """Pass the result of a query to a function, as a table in pieces."""
-    from flows.answers.export import assumed_in, superseded_in, tables_in
+    from flows.answers.export import assumed_in, query_in, superseded_in, tables_in
     from flows.answers.held import CertifiedEpsilon
     from flows.answers.held import keep as kept
 
+    query = query_in(query)
     with reading_or_shipped(store, allow_degraded=allow_degraded) as opened:
         opened.sql("select 1")  # builds the views if necessary, outside of the time limit
         certified = CertifiedEpsilon(opened, limit_seconds)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.options import (
-    DEFAULT_STORE,
     AllowDegraded,
     Engine,
     MethodNames,
@@ -29,6 +28,7 @@ from flows.runs.status import coverage, recorded, recorded_sweeps, runs
 from flows.spec.grid import count
 from flows.spec.sweep import load
 from flows.spec.typed import named_or_typed
+from flows.spec.words import DEFAULT_STORE
 from flows.terminal.window import width_of
 from privcore import ExitCode
 

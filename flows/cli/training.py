@@ -1,15 +1,18 @@
 """Commands about one training run, with their options: epsilon, steps and compare."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
 from flows.answers.ask import UncoveredError
-from flows.answers.parse import LOADERS, UNKNOWN, large_delta, training_question
-from flows.answers.training_run import epsilons, print_roundings
+from flows.answers.parse import LOADERS, UNKNOWN
+from flows.answers.question import COMPARED, question, spread, typed
+from flows.answers.training_run import print_roundings, roundings_of
 from flows.cli import options
 from flows.cli.options import (
-    DEFAULT_STORE,
     AllowDegraded,
     Explain,
     Json,
@@ -22,89 +25,145 @@ from flows.cli.options import (
     reading,
     waiting,
 )
-from flows.printing import note, say
-from flows.spec.words import number
-from privcore import DomainError, Problem, find_problem, methods_for
+from flows.printing import exactly, note, rounded_down, rounded_up, say, show
+from flows.spec.words import DEFAULT_STORE
+from privcore import DomainError, Method, Problem
 from privcore.params import DELTA_MEANING
-from privcore.training import TrainingRun
 
 if TYPE_CHECKING:
     from flows.answers.held import Computing
 
-Sigma = Annotated[
-    str | None,
-    typer.Option(
-        "--sigma",
-        "--noise-multiplier",
-        metavar="NUMBER",
-        help="Standard deviation of the noise of a step divided by the clipping norm, also for replace-one.",
-    ),
-]
-Steps = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of steps in one epoch.")]
-Delta = Annotated[str | None, typer.Option(metavar="NUMBER", help=f"{DELTA_MEANING}; in (0, 1).")]
-Participations = Annotated[
-    str | None,
-    typer.Option(metavar="NUMBER", help="Number of steps of an epoch that use an example; default: 1."),
-]
-Epochs = Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of epochs; default: 1.")]
-Adjacency = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WORD",
-        help="Neighbouring relation: add-remove, zero-out or replace-one, or a direction: add or remove. "
-        "Batches of random size have add-remove by default; for a fixed size it is required, or zero-out in "
-        "comparisons.",
-        autocompletion=options.words("add-remove", "zero-out", "replace-one", "add", "remove"),
-    ),
-]
-Sampling = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WORD",
-        help=f"Loader of the training code: {', '.join(LOADERS)}, or unknown for all of them.",
-        autocompletion=options.words(*LOADERS, UNKNOWN),
-    ),
-]
-Probability = Annotated[
-    str | None,
-    typer.Option(
-        "--sampling-probability",
-        metavar="NUMBER",
-        help="Probability that a step uses an example.",
-    ),
-]
-Redraw = Annotated[
-    str | None,
-    typer.Option(
-        metavar="WORD",
-        help="Steps of an example over several epochs: drawn once, or in each-epoch.",
-        autocompletion=options.words("once", "each-epoch"),
-    ),
-]
-LargestBatch = Annotated[
-    str | None,
-    typer.Option(
-        "--largest-batch", metavar="NUMBER", help="Size to which truncated-poisson cuts larger batches."
-    ),
-]
-RunFile = Annotated[
-    str | None,
-    typer.Option(
-        "--run",
-        metavar="FILE",
-        help="TOML file of a run of several phases, or its phases in one line of text.",
-    ),
-]
-Examples = Annotated[
-    str | None,
-    typer.Option(metavar="NUMBER", help="Size of the training set; a delta too large for it prints a note."),
-]
-BatchSize = Annotated[
-    str | None,
-    typer.Option(
-        "--batch-size", metavar="NUMBER", help="Average batch size; with --examples, replaces --steps."
-    ),
-]
+Command = TypeVar("Command", bound=Callable[..., None])
+
+RUN: dict[str, Any] = {
+    "sigma": Annotated[
+        str | None,
+        typer.Option(
+            "--sigma",
+            "--noise-multiplier",
+            metavar="NUMBER",
+            help="Standard deviation of the noise of a step divided by the clipping norm, also for "
+            "replace-one.",
+        ),
+    ],
+    "steps": Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of steps in one epoch.")],
+    "delta": Annotated[
+        str | None,
+        typer.Option("--delta", "--target-delta", metavar="NUMBER", help=f"{DELTA_MEANING}; in (0, 1)."),
+    ],
+    "participations": Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER", help="Number of steps of an epoch that use an example; default: 1."),
+    ],
+    "epochs": Annotated[str | None, typer.Option(metavar="NUMBER", help="Number of epochs; default: 1.")],
+    "adjacency": Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="Neighbouring relation: add-remove, zero-out or replace-one, or a direction: add or remove. "
+            "Batches of random size have add-remove by default; for a fixed size it is required, or zero-out "
+            "in comparisons.",
+            autocompletion=options.words("add-remove", "zero-out", "replace-one", "add", "remove"),
+        ),
+    ],
+    "sampling": Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help=f"Loader of the training code: {', '.join(LOADERS)}, or unknown for all of them.",
+            autocompletion=options.words(*LOADERS, UNKNOWN),
+        ),
+    ],
+    "sampling_probability": Annotated[
+        str | None,
+        typer.Option(
+            "--sampling-probability",
+            "--sample-rate",
+            metavar="NUMBER",
+            help="Probability that a step uses an example.",
+        ),
+    ],
+    "redraw": Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="Steps of an example over several epochs: drawn once, or in each-epoch.",
+            autocompletion=options.words("once", "each-epoch"),
+        ),
+    ],
+    "largest_batch": Annotated[
+        str | None,
+        typer.Option(
+            "--largest-batch", metavar="NUMBER", help="Size to which truncated-poisson cuts larger batches."
+        ),
+    ],
+    "examples": Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER", help="Size of the training set; a delta too large for it prints a note."
+        ),
+    ],
+    "batch_size": Annotated[
+        str | None,
+        typer.Option(
+            "--batch-size", metavar="NUMBER", help="Average batch size; with --examples, replaces --steps."
+        ),
+    ],
+    "drop_last": Annotated[
+        bool,
+        typer.Option(
+            "--drop-last", help="The last batch of an epoch is dropped unless it is full: fewer steps."
+        ),
+    ],
+    "group": Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER", help="Examples of one owner, who is protected with all of them; default: 1."
+        ),
+    ],
+    "workers": Annotated[str | None, typer.Option(metavar="NUMBER", hidden=True)],
+    "max_grad_norm": Annotated[str | None, typer.Option(metavar="NUMBER", hidden=True)],
+    "run": Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="FILE",
+            help="TOML file of a run of several phases, or its phases in one line of text.",
+        ),
+    ],
+}
+"""Options about a training run, in the order of the help; a command takes them as `**run`."""
+
+
+def about_a_run(*names: str) -> Callable[[Command], Command]:
+    """Return the decorator that replaces the argument `**run` of a command by the options about a run.
+
+    Args:
+        names: Names of the options that the command has; without names, all.
+    """
+
+    def declared(command: Command) -> Command:
+        chosen = {name: option for name, option in RUN.items() if name in (names or RUN)}
+        signature = inspect.signature(command)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        added = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=False if get_args(option)[0] is bool else None,
+                annotation=option,
+            )
+            for name, option in chosen.items()
+        ]
+        first = [each for each in own if each.default is each.empty]
+        rest = [each for each in own if each.default is not each.empty]
+        command.__signature__ = signature.replace(parameters=[*first, *added, *rest])  # type: ignore[attr-defined]
+        command.__annotations__.pop("run")
+        command.__annotations__ |= chosen
+        return command
+
+    return declared
+
 
 StoredOnly = Annotated[
     bool, typer.Option("--stored-only", help="Never compute; exit with 3 if the store has no answer.")
@@ -120,21 +179,9 @@ StatementFormat = Annotated[
 ]
 
 
-def epsilon(  # noqa: PLR0913  the options of a command are its arguments
+@about_a_run()
+def epsilon(
     *,
-    sigma: Sigma = None,
-    steps: Steps = None,
-    delta: Delta = None,
-    participations: Participations = None,
-    epochs: Epochs = None,
-    adjacency: Adjacency = None,
-    sampling: Sampling = None,
-    sampling_probability: Probability = None,
-    redraw: Redraw = None,
-    largest_batch: LargestBatch = None,
-    examples: Examples = None,
-    batch_size: BatchSize = None,
-    run: RunFile = None,
     method: MethodNames = None,
     store: StorePath = DEFAULT_STORE,
     stored_only: StoredOnly = False,
@@ -143,54 +190,45 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     statement: StatementFormat = None,
     json: Json = False,
     allow_degraded: AllowDegraded = False,
+    **run: Any,
 ) -> None:
     """Bound epsilon of one training run from below and from above.
 
     The answer comes from the store if the store has exactly the computed bracket; otherwise it is computed
     now. With --sampling unknown, the bracket holds for every sampler that `privsweep compare` lists, and the
-    worst one is named.
+    worst one is named. Numbers with commas between them, as in --sigma 0.8,1,1.2, give a table.
     """
     from flows.answers.explain import explained
-    from flows.answers.held import answered_rows, held
+    from flows.answers.held import answer_to, answered_rows
     from flows.answers.show import Aside, print_answer
-    from flows.answers.sourced import computed
     from flows.answers.statement import checked_format
     from flows.answers.statement import statement as statement_about
-    from flows.cli.uncovered import uncovered
 
     statement = None if statement is None else checked_format(statement)
-    given = {
-        "sigma": sigma,
-        "steps": steps,
-        "delta": delta,
-        "participations": participations,
-        "epochs": epochs,
-        "adjacency": adjacency,
-        "sampling_probability": sampling_probability,
-        "redraw": redraw,
-        "largest_batch": largest_batch,
-    }
-    if sampling == UNKNOWN and run is None:
+    several = spread(run)
+    if len(several) > 1:
+        if explain or statement or any(words.get("sampling") == UNKNOWN for words in several):
+            raise DomainError(
+                f"Expected one run with --explain, --statement or --sampling {UNKNOWN}, got {len(several)}."
+            )
+        return _table(several, named_methods(method), store, stored_only, limit_seconds, json, allow_degraded)
+    (words,) = several
+    if words.get("sampling") == UNKNOWN and "run" not in words:
         from flows.answers.any_sampler import any_sampler, candidates, print_any
 
         if method or statement:
             raise DomainError(f"Expected no --method and no --statement with --sampling {UNKNOWN}.")
-        asked, notes = candidates(given, examples=examples, batch_size=batch_size)
+        asked, notes = candidates(words)
         with reading(store, allow_degraded=allow_degraded) as opened:
             rows = answered_rows(opened, asked, None if stored_only else _computing(limit_seconds))
             reasons = (lambda answer: explained(answer, opened)) if explain else None
             return print_any(any_sampler(rows), json, reasons, notes)
-    kind, fields = question(sampling, examples, batch_size, run=run, **given)
-    problem = kind.asked(fields)
-    methods, asides = named_methods(method), list[Aside]()
+    found = question(words)
+    note(*found.notes)
+    problem, methods, asides = found.problem, named_methods(method), list[Aside]()
     with reading(store, allow_degraded=allow_degraded) as opened:
-        if not method and (found := held(opened, problem, any_width=stored_only)):
-            answer = found
-        elif stored_only:
-            raise uncovered(opened, problem)
-        else:
-            with waiting(f"computing {problem.name}"):
-                answer = computed(problem, methods, limit_seconds=limit_seconds)
+        computing = None if stored_only else _computing(limit_seconds, methods)
+        answer = answer_to(opened, problem, computing, by_methods=bool(methods))
         if statement is not None and answer.ok:
             made = statement_about(answer, limit_seconds=0.0 if stored_only else limit_seconds)
             if not json:
@@ -200,82 +238,77 @@ def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     return finish(answer)
 
 
-def steps_of(  # noqa: PLR0913
+def _table(
+    several: Sequence[Mapping[str, Any]],
+    methods: Sequence[Method] | None,
+    store: Path,
+    stored_only: bool,
+    limit_seconds: float,
+    json: bool,
+    allow_degraded: bool,
+) -> None:
+    """Print the brackets of several runs, in lines of JSON or as a table of the words that differ."""
+    from flows.answers.held import answer_to
+    from flows.answers.show import methods_text, print_answer
+
+    asked = [question(words) for words in several]
+    note(*dict.fromkeys(sentence for each in asked for sentence in each.notes))
+    with reading(store, allow_degraded=allow_degraded) as opened:
+        computing = None if stored_only else _computing(limit_seconds, methods)
+        answers = [answer_to(opened, each.problem, computing, by_methods=bool(methods)) for each in asked]
+    if json:
+        for answer in answers:
+            print_answer(answer, json)
+    else:
+        names = [name for name in several[0] if len({str(words[name]) for words in several}) > 1]
+        lines = [
+            [
+                *(exactly(words[name]) for name in names),
+                *((rounded_down(one.bracket.lower), rounded_up(one.bracket.upper)) if one.ok else ("", "")),
+                methods_text(one.bracket) if one.ok else one.detail,
+            ]
+            for words, one in zip(several, answers, strict=True)
+        ]
+        show([*names, "epsilon lower", "epsilon upper", "method"], lines)
+    finish_all(answer.status for answer in answers)
+
+
+@about_a_run("epochs", "participations", "sigma", "delta", "adjacency")
+def steps_of(
     *,
     examples: Annotated[str, typer.Option(metavar="NUMBER", help="Number of examples in the training set.")],
     batch_size: Annotated[
         str,
         typer.Option(metavar="NUMBER", help="Average number of examples in a step, at one participation."),
     ],
-    epochs: Epochs = None,
-    participations: Participations = None,
-    sigma: Sigma = None,
-    delta: Delta = None,
-    adjacency: Adjacency = None,
     limit_seconds: LimitSeconds = 300.0,
     json: Json = False,
+    **run: Any,
 ) -> None:
     """Compute the steps of an epoch from examples and batch size, and show which rounding is safe.
 
     With --sigma and --delta, also print epsilon for both roundings.
     """
-    given = {"epochs": epochs, "participations": participations}
-    numbers = {name: number(text) for name, text in given.items() if text is not None}
-    run = TrainingRun.checked({"examples": number(examples), "batch_size": number(batch_size)} | numbers)
-    given = {"sigma": sigma, "delta": delta, "adjacency": adjacency}
-    noise = {name: number(text) for name, text in given.items() if text is not None}
-    note(*large_delta(noise.get("delta"), run.examples))
+    words = {"examples": examples, "batch_size": batch_size, **run}
+    sizes, computing, notes = roundings_of(words, limit_seconds=limit_seconds)
+    note(*notes)
     with waiting("computing epsilon both ways"):
-        asked = epsilons(run, noise, limit_seconds) if noise else []
-    print_roundings(run, asked, json)
+        asked = computing()
+    print_roundings(sizes, asked, json)
     for one in asked:
         finish(one)
 
 
-def question(
-    sampling: str | None,
-    examples: str | None,
-    batch_size: str | None,
-    run: str | None = None,
-    **options: str | None,
-) -> tuple[type[Problem], dict[str, Any]]:
-    """Build the problem from the options and print its notes to standard error."""
-    if run is not None:
-        return _phases(run, options | {"examples": examples, "batch_size": batch_size})
-    kind, fields, notes = training_question(sampling, options, examples=examples, batch_size=batch_size)
-    note(*notes)
-    return kind, fields
-
-
-def _phases(run: str, options: dict[str, str | None]) -> tuple[type[Problem], dict[str, Any]]:
-    """Build the problem about a run of phases."""
-    from flows.answers.training_run import refuse_options, run_question
-
-    given = {name: number(text) for name, text in options.items() if text is not None}
-    refuse_options(given)
-    kind, fields = find_problem("run-epsilon"), run_question(run, given)
-    reasons = methods_for(kind.from_fields(fields)).values()
-    if None not in reasons:
-        raise DomainError(" ".join(dict.fromkeys(filter(None, reasons))))
-    return kind, fields
-
-
-def compare(  # noqa: PLR0913  the options of a command are its arguments
+@about_a_run(*COMPARED)
+def compare(
     *,
-    sigma: Sigma = None,
-    steps: Steps = None,
-    delta: Delta = None,
-    participations: Participations = None,
-    epochs: Epochs = None,
-    adjacency: Adjacency = None,
-    examples: Examples = None,
-    batch_size: BatchSize = None,
     store: StorePath = DEFAULT_STORE,
     stored_only: StoredOnly = False,
     limit_seconds: LimitSeconds = 300.0,
     explain: Explain = False,
     json: Json = False,
     allow_degraded: AllowDegraded = False,
+    **run: Any,
 ) -> None:
     """Bound epsilon of one training run for every sampling that its options describe.
 
@@ -286,15 +319,7 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     from flows.answers.explain import explained
     from flows.answers.held import answered_rows
 
-    given = {
-        "sigma": sigma,
-        "steps": steps,
-        "delta": delta,
-        "participations": participations,
-        "epochs": epochs,
-        "adjacency": adjacency,
-    }
-    asked, notes = problems(given, examples=examples, batch_size=batch_size)
+    asked, notes = problems(typed(run))
     with reading(store, allow_degraded=allow_degraded) as opened:
         found = answered_rows(opened, asked, None if stored_only else _computing(limit_seconds))
         if stored_only and all(row.bracket is None for row in found):
@@ -303,12 +328,12 @@ def compare(  # noqa: PLR0913  the options of a command are its arguments
     finish_all(row.status for row in found if row.status not in {"not_applicable", "missing"})
 
 
-def _computing(limit_seconds: float) -> "Computing":
+def _computing(limit_seconds: float, methods: Sequence[Method] | None = None) -> "Computing":
     """Return the function that computes an answer, and says so while it does."""
     from flows.answers.sourced import Sourced, computed
 
     def computing(problem: Problem) -> Sourced:
         with waiting(f"computing {problem.name}"):
-            return computed(problem, limit_seconds=limit_seconds)
+            return computed(problem, methods, limit_seconds=limit_seconds)
 
     return computing

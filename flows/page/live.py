@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
+from flows.answers.question import question as read_question
 from flows.page.clerk import SECONDS, Clerk
 from privcore import DomainError, LimitError, Problem, find_problem
 from privcore.parameter import Text
-from privcore.training import from_sizes
 
 LARGEST = 10_000
 """Largest size of a question, in bytes."""
@@ -116,7 +116,7 @@ def question(body: bytes) -> Problem:
             raise DomainError(
                 f"Expected {field} without a reference to a file, which only the command line reads."
             )
-    return from_sizes(kind, fields)
+    return read_question({**fields, "problem": name}).problem
 
 
 def _float(text: str) -> float:

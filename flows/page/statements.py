@@ -1,13 +1,13 @@
 """Sentences of a privacy statement, which the page completes with the numbers of an answer."""
 
 from flows.answers.parse import SAMPLING
+from flows.answers.question import relation_of
 from flows.answers.statement import (
     ASSUMED_SENTENCE,
     AUTHOR_SENTENCE,
     EXCLUDED_SENTENCE,
     unit_sentence,
 )
-from flows.answers.training_run import relation_of
 from privcore import Problem
 from privcore.parameter import Choice
 

@@ -15,7 +15,7 @@ from typing import Any
 from flows.answers.ask import UncoveredError
 from flows.answers.compare import DARK, LIGHT, NAMES, problems
 from flows.answers.compare_output import brief
-from flows.answers.training_run import adjacency_of
+from flows.answers.question import adjacency_of
 from flows.printing import say
 from flows.reports.charts import altair, svg
 from storage import Store, open_store

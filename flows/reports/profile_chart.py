@@ -1,12 +1,14 @@
 """The trade-off curve of one training run as a chart with both ends: a picture, or an HTML report."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 from scipy import special
 
 from flows.answers.export import target_of
-from flows.figures.draw import FORMATS, draw
+from flows.figures.draw import FORMATS, canvas, draw
 from flows.figures.figure import Figure, Picture
 from flows.figures.panels import BLUE, GREY, ORANGE, Panel, Trace
 from flows.printing import listed, rounded_down, rounded_up
@@ -14,6 +16,7 @@ from flows.reports.document import Document, Heading, Paragraph, TextTable
 from flows.reports.files import html
 from flows.reports.plot import Mark, Plot
 from privcore import Bracket, DomainError
+from privcore.extras import require
 from privcore.training import RunProfile
 from storage.disk import write_atomically
 
@@ -51,6 +54,40 @@ def draw_profile(profile: RunProfile, path: Path) -> None:
         write_atomically(target, html(profile_report(profile)).encode())
     else:
         draw(_picture(profile), target, kind)
+
+
+def draw_ends(
+    name: str, places: Sequence[float], quantity: str, ends: tuple[Sequence[float], ...], path: Path | None
+) -> Any:
+    """Draw both ends of a quantity over a parameter.
+
+    Args:
+        name: Name of the parameter.
+        places: Its values.
+        quantity: Name of the quantity.
+        ends: Lower and upper ends, of the same length.
+        path: The file; it is replaced. None returns the figure instead.
+
+    Raises:
+        DomainError: The suffix is not that of a picture.
+        MissingPackageError: matplotlib is not installed.
+    """
+    require("matplotlib", "A plot of enclosures")
+    order = sorted(range(len(places)), key=places.__getitem__)
+    x = tuple(float(places[k]) for k in order)
+    lower, upper = (tuple(end[k] for k in order) for end in ends)
+    traces = (
+        Trace(label=f"{quantity}: between both proved ends", color=BLUE, x=x, y=upper, band=(lower, upper)),
+        Trace(label="", color=BLUE, x=x, y=lower, width=0.8),
+    )
+    panel = Panel(x_label=name, y_label=quantity, traces=traces)
+    figure = Figure(name="ends", title=quantity, panels=lambda _: ((panel,),), legend_below=True)
+    picture = Picture(figure=figure, title=quantity, rows=((panel,),))
+    if path is None:
+        return canvas(picture)
+    if (kind := path.suffix.lower().removeprefix(".")) not in FORMATS:
+        raise DomainError(f"Expected a file .{', .'.join(FORMATS)}, got {path.name}.")
+    return draw(picture, target_of(path), kind)
 
 
 def _title(profile: RunProfile) -> str:

@@ -1,12 +1,18 @@
 """Words of a command line: numbers, `field=value`, and methods with options."""
 
 import math
+import operator
 import re
 from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from privcore import DomainError, Method, find, find_problem
 from privcore.parameter import Value
+
+DEFAULT_STORE = Path("store")
+"""Store that answers unless another one is named; it may be missing."""
 
 
 def number(text: str) -> float | int | str:
@@ -16,9 +22,11 @@ def number(text: str) -> float | int | str:
         DomainError: The number is too large or too small for a double, such as 1e-400.
 
     Example:
-        >>> number("1e4"), number("12"), number("add-remove"), number("1_0")
-        (10000.0, 12, 'add-remove', '1_0')
+        >>> number("1e4"), number("12"), number("1/50000"), number("add-remove"), number("1_0")
+        (10000.0, 12, 2e-05, 'add-remove', '1_0')
     """
+    if re.fullmatch(r"[0-9]{1,300}/0*[1-9][0-9]{0,299}", text):
+        return float(Fraction(text))
     if re.fullmatch(r"[+-]?[0-9]{1,400}", text):
         return int(text)
     if re.fullmatch(r"[+-]?(inf|infinity|nan)", text, re.IGNORECASE):
@@ -55,8 +63,25 @@ RELATIONS = {
 }
 """Neighbouring relations of a claimed epsilon, with their meanings."""
 
-SYNONYMS = {"substitution": "replace-one"}
-"""Words for neighbouring relations that are accepted in place of others."""
+SYNONYMS = {
+    **dict.fromkeys(("add-or-remove", "add-or-remove-one", "unbounded"), "add-remove"),
+    **dict.fromkeys(("replace-special", "zeroed-out"), "zero-out"),
+    **dict.fromkeys(
+        ("substitution", "substitute", "replace", "replace-one-record", "bounded"), "replace-one"
+    ),
+    **{word: word for word in ("add-remove", "zero-out", "replace-one")},
+}
+"""Words for neighbouring relations, in lower case and with hyphens, with the words that are printed."""
+
+
+def printed_relation(word: str) -> str:
+    """Return the word that is printed for a neighbouring relation; other words unchanged.
+
+    Example:
+        >>> printed_relation("ADD_OR_REMOVE_ONE"), printed_relation("remove")
+        ('add-remove', 'remove')
+    """
+    return SYNONYMS.get(word.lower().replace("_", "-"), word)
 
 
 def relation_between_records(word: str) -> str:
@@ -69,7 +94,7 @@ def relation_between_records(word: str) -> str:
         >>> relation_between_records("replace-one"), relation_between_records("add-remove")
         ('substitution', 'add-remove')
     """
-    word = SYNONYMS.get(word, word)
+    word = printed_relation(word)
     if word not in RELATIONS:
         meanings = "; ".join(f"{name}: {meaning}" for name, meaning in RELATIONS.items())
         names = ", ".join(RELATIONS)
@@ -111,8 +136,25 @@ def method_options(word: str) -> tuple[str, dict[str, Any]]:
     return name, options
 
 
-def checked(problem: str, field: str, text: str) -> Value:
-    """Return the value of a field of this problem, from a word of a command line.
+def value_of(word: object, name: str) -> Any:
+    """Return the value of a word of a command line, or of an argument in Python.
+
+    Raises:
+        DomainError: It is neither a word nor a number.
+
+    Example:
+        >>> value_of("1e3", "steps"), value_of(5, "steps")
+        (1000.0, 5)
+    """
+    if isinstance(word, str):
+        return number(word)
+    if isinstance(word, bool) or not hasattr(word, "__float__"):
+        raise DomainError(f"Expected a number for {name}, got {str(word)[:60]!r}.")
+    return operator.index(word) if hasattr(word, "__index__") else float(word)
+
+
+def checked(problem: str, field: str, word: object) -> Value:
+    """Return the value of a field of this problem, from a word of a command line or a value of Python.
 
     Raises:
         DomainError: The word is outside the domain of the field.
@@ -121,4 +163,4 @@ def checked(problem: str, field: str, text: str) -> Value:
         >>> checked("allocation-epsilon", "steps", "1e3")
         1000
     """
-    return find_problem(problem).parameters[field].check(number(text))
+    return find_problem(problem).parameters[field].check(value_of(word, field))

@@ -22,6 +22,7 @@ Values = np.ndarray[Any, Any]
 
 MOST_BYTES = 2e9
 """Most bytes of all values of a column."""
+_NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE | re.ASCII)
 _LONGEST = 1024  # bytes of a value of an array
 
 
@@ -135,8 +136,9 @@ def read_csv(path: Path, found: Format, names: Sequence[str], refused: Mapping[s
     """Return columns of a CSV file as Arrow arrays of texts without missing values; the others are not kept.
 
     The separator is a comma, a semicolon, a tab or |, named by a first line such as `sep=;` or found by the
-    wanted names in the header. Text that is not UTF-8 is read byte by byte (Latin-1),
-    which keeps different texts different.
+    wanted names in the header. A first row of numbers alone is no header if it has as many of them as columns
+    are wanted, one or two: the columns are then in the order of the names. Text that is not UTF-8 is read
+    byte by byte (Latin-1), which keeps different texts different.
 
     Raises:
         DomainError: A column or a value is missing, or a row does not have the columns of the header.
@@ -234,6 +236,9 @@ def _header(path: Path, found: Format, names: Sequence[str]) -> tuple[str, list[
     if not read:
         raise _unquoted(path, "the header")
     _, columns, separator, header, number = max(read, key=lambda each: each[:2])
+    cells = {name.strip() for name in header}
+    if columns == len(names) <= 2 and not cells & set(names) and all(map(_NUMERAL.fullmatch, cells)):
+        return separator, list(names), before
     if columns > _MOST_COLUMNS:
         raise DomainError(f"Expected at most {_MOST_COLUMNS} columns in {path}, got more.")
     return separator, header, before + number

@@ -91,9 +91,11 @@ class TrainingRun:
     @property
     def rate(self) -> float:
         """Probability with which Poisson sampling includes an example in a step: k b / n, rounded up."""
-        exact = Fraction(self.participations * self.batch_size, self.examples)
-        rate = float(exact)
-        return rate if Fraction(rate) >= exact else min(1.0, math.nextafter(rate, 1.0))
+        return _above(Fraction(self.participations * self.batch_size, self.examples))
+
+    def rate_over(self, steps: int) -> float:
+        """Probability of an example in a step if it is used in k of some steps on average, rounded up."""
+        return _above(Fraction(self.participations, steps))
 
     @property
     def quotient(self) -> str:
@@ -142,6 +144,12 @@ class TrainingRun:
         if rounding.sampling_probability is None:
             return fields | {"participations": self.participations}
         return fields | {"sampling_probability": rounding.sampling_probability}
+
+
+def _above(exact: Fraction) -> float:
+    """Return the least double that is not below a probability."""
+    rate = float(exact)
+    return rate if Fraction(rate) >= exact else min(1.0, math.nextafter(rate, 1.0))
 
 
 def sampler_of(kind: type[Problem]) -> str | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from flows.answers.ask import ask, is_tight
-from flows.answers.parse import SAMPLING, training_question
+from flows.answers.parse import SAMPLING
+from flows.answers.question import question, typed
 from privcore import Problem, find_problem
 from tests.benchmarks.measure import head, measured, row, verdict
 
@@ -58,8 +59,8 @@ def _drawn(sampling: str, rng: random.Random) -> Problem:
     if sampling == "truncated-poisson":
         options["largest_batch"] = str(int(batch * rng.uniform(1.1, 1.6)))
     size = rng.choice(["5000", "50000", "60000", "1000000"])
-    kind, fields, _ = training_question(sampling, options, examples=size, batch_size=str(batch))
-    return kind.from_fields(fields)
+    words = {"sampling": sampling, **options, "examples": size, "batch_size": batch}
+    return question(typed(words)).problem
 
 
 def _seconds(problem: Problem) -> float:

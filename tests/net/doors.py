@@ -15,7 +15,7 @@ import dp_accounting
 import privsweep as ps
 from flows.answers.held import CertifiedEpsilon
 from flows.answers.parse import completed, problem_of
-from flows.answers.training_run import adjacency_of, phases_of
+from flows.answers.question import adjacency_of, phases_of
 from flows.cli import app as cli
 from flows.page import live
 from flows.printing import as_json

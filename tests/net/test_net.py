@@ -9,8 +9,8 @@ import pytest
 
 from flows.answers.noise import confirmed, find_noise
 from flows.answers.parse import problem_of
+from flows.answers.question import adjacency_of, phases_of
 from flows.answers.sourced import asked_until_tight, computed
-from flows.answers.training_run import adjacency_of, phases_of
 from privcore import PROBLEMS
 from privcore.params import SIGMA
 from privcore.registry import versions

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.answers.parse import answer_lines, training_question
+from flows.answers.question import answer_lines, question, typed
 from flows.printing import as_json, exactly
 from flows.spec.words import fields_from, number
 from privcore import PrivsweepError
@@ -124,7 +124,7 @@ def test_no_line_whatever_breaks_the_answering(line: bytes) -> None:
 
 
 def run_of(sampling: str, options: dict[str, str], **sizes: str) -> tuple[str, dict[str, Any], list[str]]:
-    kind, fields, notes = training_question(sampling, options, **sizes)
+    kind, fields, notes = question(typed({"sampling": sampling, **options, **sizes}))
     return kind.name, fields, notes
 
 

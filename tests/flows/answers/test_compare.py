@@ -200,7 +200,7 @@ def test_stored_rows_are_not_computed_and_say_so(privsweep: Command, store: Path
 
 
 def test_ends_that_exclude_one_another_are_a_conflict_and_no_answer() -> None:
-    asked, _ = problems({"sigma": "1", "steps": "10", "delta": "1e-5"}, examples=None, batch_size=None)
+    asked, _ = problems({"sigma": 1, "steps": 10, "delta": 1e-5})
 
     def answering(problem: Problem) -> Sourced:
         lower, upper = (5.0, 4.0) if problem.name == "shuffling-epsilon" else (1.0, 4.0)
@@ -289,7 +289,7 @@ def test_stored_only_finds_what_the_macro_of_sql_finds(
     size: dict[str, Any] = {
         name.lstrip("-").replace("-", "_"): n for name, n in zip(sizes[::2], sizes[1::2], strict=True)
     }
-    python = compare(**given, **size, store=drawn_store, compute=False).values()
+    python = compare(**given, **size, store=drawn_store, stored_only=True).values()
     ends = {name: (float(row["lower"]), float(row["upper"])) for name, row in rows.items()}
     assert {one.problem.name: (one.lower, one.upper) for one in python} == ends
     for name, each in proved.items():
@@ -327,7 +327,7 @@ def test_a_large_delta_is_told(privsweep: Command) -> None:
     [
         (RUN[:4], "Expected delta for allocation-epsilon."),
         ((*RUN, "--participations", "200"), "Expected participations <= steps"),
-        ((*RUN, "--adjacency", "replace"), "Expected adjacency in {"),
+        ((*RUN, "--adjacency", "remove-two"), "Expected adjacency in {"),
         ((*SIZES, "x"), "Expected batch_size in "),
         ((*SIZES, "300", "--steps", "3"), "Expected steps or batch_size, got both."),
         (("--sigma", "nan", *RUN[2:]), "Expected sigma in "),

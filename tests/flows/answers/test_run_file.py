@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from flows.answers.parse import SAMPLING, training_question
-from flows.answers.training_run import run_question
+from flows.answers.parse import SAMPLING
+from flows.answers.question import question, run_question, typed
 from privcore import DomainError, PrivsweepError, find_problem
 from tests.flows.small_store import Command
 
@@ -97,6 +97,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 GIVEN: dict[str, str | None] = {"sigma": "1", "delta": "1e-5"}
+SIZES = {"examples": "60000", "batch_size": "256"}
 
 
 def test_every_sampling_takes_examples_batch_size_and_epochs() -> None:
@@ -109,8 +110,7 @@ def test_every_sampling_takes_examples_batch_size_and_epochs() -> None:
     }
     for sampling in SAMPLING:
         options = GIVEN | {"epochs": "3"} | further.get(sampling, {})
-        kind, fields, _ = training_question(sampling, options, examples="60000", batch_size="256")
-        problem = kind.from_fields(fields)
+        problem = question(typed({"sampling": sampling, **options, **SIZES})).problem
         assert problem.as_fields()["steps"] in (234, 235), sampling
         assert problem.as_fields()["epochs"] == 3, sampling
 
@@ -119,13 +119,13 @@ def test_every_sampling_takes_examples_batch_size_and_epochs() -> None:
 def test_a_relation_that_changes_the_answer_is_not_guessed(sampling: str) -> None:
     options = GIVEN | ({"largest_batch": "300"} if sampling == "truncated-poisson" else {})
     with pytest.raises(DomainError, match="Expected --adjacency with sampling"):
-        training_question(sampling, options, examples="60000", batch_size="256")
+        question(typed({"sampling": sampling, **options, **SIZES}))
 
 
 @pytest.mark.parametrize("sampling", ["balls-in-bins", "shuffling"])
 def test_a_redraw_that_changes_the_answer_is_not_guessed(sampling: str) -> None:
     options: dict[str, Any] = GIVEN | {"epochs": "3", "steps": "10", "adjacency": "zero-out"}
     with pytest.raises(DomainError, match="Expected --redraw once or each-epoch"):
-        training_question(sampling, options)
-    kind, fields, _ = training_question(sampling, GIVEN | {"steps": "10", "adjacency": "zero-out"})
-    kind.from_fields(fields)
+        question(typed({"sampling": sampling, **options}))
+    one_epoch = GIVEN | {"steps": "10", "adjacency": "zero-out"}
+    assert question(typed({"sampling": sampling, **one_epoch})).problem.as_fields()["epochs"] == 1

@@ -8,8 +8,7 @@ import pytest
 from scipy import special
 
 from flows.answers.ask import ask
-from flows.answers.parse import training_question
-from flows.answers.training_run import one_phase
+from flows.answers.question import question, typed
 from flows.reports.profile_chart import draw_profile, profile_report
 from privcore import DomainError, Point, evaluate, find, find_problem
 from privcore.likelihood_ratio.questions import Question
@@ -182,8 +181,8 @@ def test_json_has_all_digits_and_the_curve(command: Command) -> None:
 
 
 def phase(sampling: str, **options: str) -> tuple[str, str, list[str]]:
-    size, batch = options.pop("examples", None), options.pop("batch_size", None)
-    return one_phase(sampling, dict(options), examples=size, batch_size=batch)
+    found = question(typed({"sampling": sampling, **options}))
+    return found.run["phases"], found.run["adjacency"], found.notes
 
 
 def test_a_batch_size_gives_steps_and_rate_rounded_to_the_safe_side() -> None:
@@ -208,7 +207,7 @@ def test_the_options_of_one_phase_mean_the_same_as_for_epsilon() -> None:
         ("fixed-size", {"sigma": "1", "steps": "20", "sampling_probability": "0.1", "adjacency": "zero-out"}),
         ("shuffling", {"sigma": "2", "steps": "20", "adjacency": "replace-one"}),
     ):
-        kind, fields, _ = training_question(sampling, options)
+        kind, fields, _ = question(typed({"sampling": sampling, **options}))
         text, relation, _ = phase(sampling, **options)
         asked = ask(kind.asked({**fields, "delta": 1e-6}))
         line = run_profile(text, relation, {"delta": [1e-6]}).lines[0]

@@ -3,11 +3,12 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import privsweep as ps
-from flows.answers.parse import answer_lines
+from flows.answers.question import answer_lines
 from flows.cli.app import run
 from flows.page.live import question
 from flows.spec.sweep import parse
@@ -17,7 +18,7 @@ from storage.errors import QueryError
 from tests.privcore.draws import draw_problem
 
 STATED = [(kind.name, name) for kind in PROBLEMS for name in kind.stated]
-CLAIM = {"claimed_epsilon": 1.0, "claimed_delta": 0.0}
+CLAIM: dict[str, Any] = {"claimed_epsilon": 1.0, "claimed_delta": 0.0}
 SENTENCE = (
     "Expected neighbours for membership-private-advantage: substitution (one record is replaced by another) "
     "or add-remove (one record is added or removed); at the same epsilon, add-remove allows up to twice the "

@@ -320,7 +320,7 @@ def test_examples_and_batch_size_give_the_steps_and_a_large_delta_is_told(privsw
         (["--delta", "1e-5", "--sigma", "abc"], "got sigma='abc'."),
         (["--delta", "nan", "--sigma", "1"], "Expected delta in (0, 1), got delta=nan."),
         (["--delta", "1e-5", "--sigma", "1", "--participations", "2"], "Expected participations <= steps"),
-        (["--delta", "1e-5", "--sigma", "1", "--adjacency", "replace"], "Expected adjacency in {"),
+        (["--delta", "1e-5", "--sigma", "1", "--adjacency", "remove-two"], "Expected adjacency in {"),
         (["--delta", "1e-5", "--sgma", "1"], "--sgma"),
     ],
 )

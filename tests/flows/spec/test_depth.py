@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.answers.training_run import run_question
+from flows.answers.question import run_question
 from flows.spec.depth import DEEPEST, parsed
 from flows.spec.sweep import parse
 from flows.spec.toml import SweepError

@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from flows.answers.parse import answer_lines
+from flows.answers.question import answer_lines
 from flows.spec.grid import expand
 from flows.spec.schema import schema
 from flows.spec.sweep import Sweep, from_spec

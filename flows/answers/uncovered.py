@@ -5,8 +5,8 @@ from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.answers.show import condition_lines, intervals
-from flows.cli.options import DEFAULT_STORE
 from flows.printing import exactly, listed
+from flows.spec.words import DEFAULT_STORE
 from privcore import Problem
 from privcore.problem import LookupAxis
 from storage import Store
