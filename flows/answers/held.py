@@ -223,27 +223,16 @@ def _intersected(stored: Sourced, now: Sourced) -> Sourced:
     assert isinstance(stored.answer, Found)
     assert isinstance(now.answer, Asked)
     bracket = intersect([now.bracket, stored.bracket], stored.problem.largest)
+    source = f"{'shipped' if stored.table else 'store'}-computed"
+    both = replace(now, bracket=bracket, source=source, found=stored.answer, table=stored.table)
     if bracket.crossed:
-        asked = replace(now.answer, status=CONFLICT, detail=disputed(bracket, stored))
-        source = f"{'shipped' if stored.table else 'store'}-computed"
-        return replace(
-            now, bracket=bracket, answer=asked, source=source, found=stored.answer, table=stored.table
-        )
-    from_stored = tuple(
-        end for end in ("lower", "upper") if getattr(bracket, end) != getattr(now.bracket, end)
-    )
+        return replace(both, answer=replace(now.answer, status=CONFLICT, detail=disputed(bracket, stored)))
+    ends = ("lower", "upper")
+    from_stored = tuple(end for end in ends if getattr(bracket, end) != getattr(now.bracket, end))
     if not from_stored:
         return now
     told = f"{now.told}; {' and '.join(from_stored)} end: {stored.told}"
-    return replace(
-        now,
-        bracket=bracket,
-        source=f"{'shipped' if stored.table else 'store'}-computed",
-        told=told,
-        found=stored.answer,
-        stored_ends=from_stored,
-        table=stored.table,
-    )
+    return replace(both, told=told, stored_ends=from_stored)
 
 
 def disputed(bracket: Bracket, stored: Sourced) -> str:
