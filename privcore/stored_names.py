@@ -370,7 +370,7 @@ VERSIONS = {
     "labels.member": 2,
     "labels.residual": 2,
     "labels.response": 3,
-    "labels.sampling": 6,
+    "labels.sampling": 7,
     "membership.clopper": 2,
     "membership.overfitting": 2,
     "membership.roc": 3,

@@ -10,6 +10,7 @@ from privcore.answer import Answer
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import compositions
 from privcore.labels.compositions import Counts, Rows
+from privcore.labels.draws import rows_of_others
 from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
 from privcore.labels.problems import (
     SINGLE,
@@ -128,12 +129,7 @@ class LabelsComposition(Method[Answered]):
 
 def _rows_of_others(problem: LabelProblem) -> Counts | None:
     """Return the numbers of rows of a file with each value, if the others are different rows; else None."""
-    counts = problem.distribution.counts if problem.is_partition else None
-    if counts is None or not isinstance(problem, AtEta):
-        return counts
-    atoms = problem.distribution.atoms
-    assert atoms is not None
-    return np.asarray(counts - (atoms[0] == problem.eta))
+    return rows_of_others(problem)[1] if problem.is_partition else None
 
 
 def _work(problem: LabelProblem) -> float:

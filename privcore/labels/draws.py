@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_notation import prior
@@ -100,6 +101,15 @@ class RowDraws:
     rates: Array
 
 
+def rows_of_others(problem: LabelProblem) -> tuple[Array, NDArray[np.int64]]:
+    """Return the values of a partition, and the numbers of rows that may be among the others of a bag."""
+    law = problem.distribution
+    assert isinstance(law, FinitePrior)
+    assert law.counts is not None
+    own = law.values == problem.eta if isinstance(problem, AtEta) else 0
+    return law.values, np.asarray(law.counts - own)
+
+
 def bags_of_rows(problem: LabelProblem, samples: int) -> Iterator[RowDraws]:
     """Yield random bags of a partition of a file, in chunks, from the seed of its prior and bag size.
 
@@ -112,8 +122,7 @@ def bags_of_rows(problem: LabelProblem, samples: int) -> Iterator[RowDraws]:
     assert law.counts is not None
     total, mean = int(law.counts.sum()), law.mean
     own = problem.eta if isinstance(problem, AtEta) else None
-    if own is not None:  # the attacked row is not among the others
-        law = FinitePrior(law.text, *law.atoms, counts=law.counts - (law.values == own))
+    law = FinitePrior(law.text, *law.atoms, counts=rows_of_others(problem)[1])
     more = min(_ATTACKED, total - others) if own is None else 0
     rng = np.random.default_rng(seed_of(problem.prior, problem.bag_size))
     rows = max(1, _CHUNK // problem.bag_size)

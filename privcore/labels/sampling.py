@@ -9,6 +9,7 @@ import numpy as np
 
 from privcore import params
 from privcore.answer import Answer
+from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels import noisy_sums
 from privcore.labels.draws import (
     BagDraws,
@@ -17,6 +18,7 @@ from privcore.labels.draws import (
     bags_of_rows,
     ends,
     laws_of_others,
+    rows_of_others,
     shares_of_rows,
     with_attacked,
 )
@@ -73,13 +75,16 @@ class LabelsSampling(Method[Answered]):
     larger than the spread of the first twentieth of the bags, it is cut for the bounds, which are made from
     the other bags. For a quantile, the first twentieth chooses the stakes of bets on the probability that a
     threshold is exceeded, and the other bags decide between which thresholds the quantile lies.
+
+    The probability of the bags without the cap is a Chernoff bound, so it holds for the rows of a partition,
+    too: the mean of a convex function of a sum of different rows is at most that for independent draws.
     """
 
     name = "labels.sampling"
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
-    reference = f"{BUSA_FEKETE}, Lemma A.1; {BETTING}"
-    version = 6
+    reference = f"{BUSA_FEKETE}, Lemma A.1; {BETTING}; Hoeffding (1963), Theorem 4, for a partition"
+    version = 7
     shares = ("prior", "bag_size")
 
     samples: Annotated[int, params.SAMPLES] = 10_000
@@ -144,11 +149,9 @@ class LabelsSampling(Method[Answered]):
             return betting_lower(drawn.lower, error), betting_upper(drawn.upper, error)
 
         if problem.is_partition:  # the parts of a bag are not independent
-            shares = [np.minimum(1.0, each / drawn.largest) for each in (drawn.lower, drawn.upper)]
-            return (
-                drawn.largest * betting_lower(shares[0], error),
-                drawn.largest * betting_upper(shares[1], error),
-            )
+            shares = [np.minimum(1.0, e * drawn.usual / drawn.largest) for e in (drawn.lower, drawn.upper)]
+            most = drawn.largest * betting_upper(shares[1], error) + drawn.unusual
+            return drawn.largest * betting_lower(shares[0], error), most
 
         def bounds(samples: Array) -> tuple[float, float]:
             parts = partial(self._of_parts, problem)
@@ -205,9 +208,7 @@ class LabelsSampling(Method[Answered]):
         if math.isfinite(epsilon):
             largest = min(largest, response_advantage(law, epsilon)[1])
         if problem.is_partition:
-            parts = [advantages_of_rows(problem, some) for some in bags_of_rows(problem, self.samples)]
-            low, high = (np.concatenate(each) for each in zip(*parts, strict=True))
-            return BagDraws(lower=low, upper=high, largest=largest_advantage(problem), error=1e-9)
+            return self._of_rows(problem)
         usual = cap(law, problem.distribution, problem.bag_size, mechanism, epsilon, largest)
         lows: list[Array] = []
         highs: list[Array] = []
@@ -228,6 +229,36 @@ class LabelsSampling(Method[Answered]):
             largest=usual.advantage,
             unusual=usual.rare * largest,
             error=4.0 * (error + law.quick_error) + 1e-9,
+        )
+
+    def _of_rows(self, problem: LabelProblem) -> BagDraws:
+        """Return the mean advantages over a few attacked rows of each bag of a partition."""
+        values, counts = rows_of_others(problem)
+        others = FinitePrior(problem.prior, values, counts / counts.sum())
+        attacked = problem.attacked.atoms
+        assert attacked is not None
+        widest = float(attacked[0][np.argmax(attacked[0] * (1.0 - attacked[0]))])  # any row may be attacked
+        largest = largest_advantage(problem)
+        usual = cap(
+            FinitePrior.point(widest),
+            others,
+            problem.bag_size,
+            problem.mechanism,
+            problem.label_epsilon,
+            largest,
+        )
+        parts = [
+            (*advantages_of_rows(problem, some), usual.counts(some.others))
+            for some in bags_of_rows(problem, self.samples)
+        ]
+        low, high, counted = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return BagDraws(
+            lower=low,
+            upper=high,
+            usual=counted.astype(float),
+            largest=usual.advantage,
+            unusual=usual.rare * largest,
+            error=1e-9,
         )
 
     def _laws(self, problem: LabelProblem) -> Iterator[tuple[Array, Array]]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from flows.answers.ask import Asked, ask
-from privcore import DomainError, Problem, find_problem, methods_for
+from privcore import DomainError, Problem, find, find_problem, methods_for
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels.partition import revealed_in_partition
 from tests.privcore.labels.attacks import ROUNDING, best_gain, law_of_sum, likelihoods
@@ -157,6 +157,21 @@ def test_a_column_of_labels_that_are_certain_is_cut_into_bags_too(tmp_path: Path
     assert proved(problem).upper == 0.0
     with pytest.raises(DomainError, match="at most 3 examples"):
         find_problem("label-advantage").asked(fields | {"bag_size": 4})
+
+
+@pytest.mark.parametrize(("mechanism", "bag_size"), [("llp", 100), ("llp-laplace", 60)])
+def test_simulated_bags_of_a_large_part_of_a_file_have_a_narrow_interval(
+    mechanism: str, bag_size: int, tmp_path: Path
+) -> None:
+    """Two values have an exact advantage."""
+    etas = [0.1] * 140 + [0.4] * 160
+    problem = question(tmp_path, "label-advantage", etas, mechanism=mechanism, bag_size=bag_size)
+    exact = proved(problem)
+    simulation = find("labels.sampling").from_knobs({"samples": 20_000, "confidence": 0.999})
+    found = ask(problem, [simulation])
+    assert exact.upper < exact.lower * (1.0 + 1e-9)
+    assert found.lower <= exact.upper
+    assert exact.lower <= found.upper < 1.05 * found.lower
 
 
 def test_stored_problems_of_a_file_keep_their_meaning_and_their_identity(tmp_path: Path) -> None:
