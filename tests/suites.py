@@ -1,11 +1,11 @@
 """Divides the tests into suites: `make test` is a sample, `make test-all` all but soak, `make soak` the rest.
 
-`make test` draws one module of `SHARE`, since the preparation of a module often takes longer than its tests. Of
-a drawn module, it runs `TESTS` of the tests without a mark of their own, or n if the module is marked
-`sampled(n)`; of a parametrised test, `CASES` cases, or n if the test is marked `sampled(n)`. The seed changes
-with the commit, so that all cases run in the course of some commits. Tests that notice a seeded fault always
-run, others marked `thorough` only in `make test-all`. A file or a test that is named on the command line runs
-completely.
+`make test` draws one module of `SHARE`, since the preparation of a module often takes longer than its
+tests. Of a drawn module, it runs `TESTS` of the tests without a mark of their own, or n if the module is
+marked `sampled(n)`; of a parametrised test, `CASES` cases, or n if the test is marked `sampled(n)`. The
+seed changes with the commit, so that all cases run in the course of some commits. Tests that notice a
+seeded fault always run, others marked `thorough` only in `make test-all`. A file or a test that is named on
+the command line runs completely.
 """
 
 import gc
@@ -104,7 +104,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             tests[module, mark.args[0]].append(item)
         else:
             cases[module, test, mark.args[0] if mark else 0].append(item)
-    modules = {module for module, *_ in (*cases, *tests)}
+    modules = {str(module) for module, *_ in (*cases, *tests)}
     kept = set(sorted(modules, key=_draw)[: math.ceil(len(modules) / SHARE)])
     for (module, _, number), group in cases.items():
         if number and module in kept:
