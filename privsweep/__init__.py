@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         plan,
         problems,
         profile,
+        solve,
         steps,
     )
     from privsweep.enclosure import Comparison, Enclosure, Enclosures, Report
@@ -69,6 +70,7 @@ __all__ = [
     "problems",
     "profile",
     "run",
+    "solve",
     "sql",
     "steps",
 ]
@@ -94,6 +96,7 @@ _MODULES = {
         "plan",
         "problems",
         "profile",
+        "solve",
         "steps",
     ),
     "privsweep.evidence": ("audit", "labels", "membership"),

@@ -147,6 +147,39 @@ def noise(  # noqa: PLR0913  the options of the command
         return cast(Noise, broadcast(one, {**run, **targets}))
 
 
+@of_a_run()
+def solve(
+    word: str, *, epsilon: Number, limit_seconds: float = LIMIT_SECONDS, **run: Unpack[RunWords]
+) -> Report:
+    """Find the largest steps, epochs or batch size whose epsilon is proved to be at most a target.
+
+    For samplers whose epsilon falls in the steps of an epoch, such as allocation, it finds the least steps.
+
+    Args:
+        word: `steps`, `epochs` or `batch_size`.
+        epsilon: The target: the largest epsilon that is allowed. Also `target_epsilon`.
+        limit_seconds: Time after which methods are not started, for each bracket, in seconds.
+
+    Returns:
+        The JSON of `privsweep solve`: `value` is proved to suffice, and `value_short`, the next one, is
+        proved not to; it is None if nothing is proved about it.
+
+    Raises:
+        DomainError: An argument is missing, outside its domain, or contradicts another one.
+        UncoveredError: No value is proved to suffice.
+
+    Example:
+        >>> found = solve("epochs", epsilon=2.0, sampling="none", sigma=10.0, delta=1e-5)
+        >>> found["value"], found["value_short"]
+        (25, 26)
+    """
+    from flows.answers.solve import print_solved, solved
+
+    searching, _ = solved(word, run, target=epsilon, limit_seconds=limit_seconds)
+    found = searching()
+    return Report(found.as_content(), "", partial(print_solved, found))
+
+
 @of_a_run(*COMPARED)
 def compare(
     *,

@@ -30,6 +30,7 @@ SESSION = [
     ["epsilon", *RUN, "--sampling", "none"],
     ["noise", "--epsilon", "1", "--delta", "1e-5", "--sampling", "none"],
     ["profile", "--sigma", "1", "--steps", "1", "--delta", "1e-5", "--sampling", "none"],
+    ["solve", "epochs", "--epsilon", "1", "--sigma", "9", "--delta", "1e-5", "--sampling", "none"],
     ["steps", "--examples", "1000", "--batch-size", "100"],
     ["compare", *RUN, "--stored-only"],
     ["ask", *QUESTION],

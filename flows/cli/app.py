@@ -26,6 +26,7 @@ MANY_OBJECTS = 50_000
 COMMANDS = {
     "epsilon": ("training:epsilon", "Bound epsilon of one training run from below and from above."),
     "noise": ("noise:noise", "Find the least noise multiplier whose epsilon is proved to be at most a target."),
+    "solve": ("solve:solve", "Find the largest steps, epochs or batch size whose epsilon is proved to be at most a target."),
     "profile": ("profile:profile", "Print epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run."),
     "compare": ("training:compare", "Bound epsilon of one training run for every sampling that its options describe."),
     "steps": ("training:steps_of", "Compute the steps of an epoch from examples and batch size, and show which rounding is safe."),
@@ -73,6 +74,7 @@ PANELS = {
     "Ask": (
         "epsilon",
         "noise",
+        "solve",
         "profile",
         "compare",
         "steps",

@@ -9,6 +9,10 @@ EXAMPLES = {
         "privsweep noise --epsilon 8 --sampling poisson --examples 60000 --batch-size 256 --epochs 10 --delta 1e-5",
         "privsweep noise --epsilon 1 --sampling none --delta 1e-6",
     ),
+    "solve": (
+        "privsweep solve epochs --epsilon 2 --sampling poisson --sigma 1.1 --examples 60000 --batch-size 256 --delta 1e-5",
+        "privsweep solve batch-size --epsilon 2 --sampling poisson --sigma 1.1 --examples 60000 --epochs 10 --delta 1e-5",
+    ),
     "profile": (
         "privsweep profile --sampling poisson --sigma 1.1 --examples 60000 --batch-size 256 --epochs 10 --delta 1e-5",
         "privsweep profile --sampling allocation --sigma 2 --steps 100 --fpr 0.001 --fpr 0.01",

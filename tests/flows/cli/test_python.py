@@ -28,6 +28,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
 ASKING = (
     "epsilon",
     "noise",
+    "solve",
     "profile",
     "compare",
     "steps",
@@ -153,6 +154,37 @@ def test_the_least_noise_for_an_advantage_or_a_rate_suffices_and_less_does_not()
     assert ps.Run(sigma=found.sigma, **public).tpr(fpr=0.01).upper <= 0.02
     with pytest.raises(ps.DomainError, match="Expected one target: epsilon, advantage, or tpr with fpr"):
         ps.noise(epsilon=1, advantage=0.1, delta=1e-5, **public)
+
+
+@pytest.mark.parametrize(
+    ("word", "words", "next_one"),
+    [
+        ("epochs", {"sampling": "none", "sigma": 10.0}, 1),
+        ("steps", {"sampling": "poisson", "sigma": 1.0, "sample_rate": 0.01}, 1),
+        ("steps", {"sampling": "allocation", "sigma": 1.0}, -1),
+        ("batch-size", {"sampling": "poisson", "sigma": 1.0, "examples": 100}, 1),
+    ],
+)
+def test_the_largest_value_suffices_and_the_next_one_does_not(
+    word: str, words: dict[str, Any], next_one: int, command: Command
+) -> None:
+    found = ps.solve(word, epsilon=1.0, delta=1e-5, **words)
+    name, value = found["solved"], found["value"]
+    assert found["value_short"] == value + next_one
+    assert ps.epsilon(delta=1e-5, **words, **{name: value}).upper <= 1.0
+    assert ps.epsilon(delta=1e-5, **words, **{name: value + next_one}).lower > 1.0
+    options = [f"--{each.replace('_', '-')}={text}" for each, text in words.items()]
+    assert command("solve", word, "--target-epsilon=1", "--delta=1e-5", *options) == 0
+    assert f"{name} {value} suffices" in command.out
+
+
+def test_what_cannot_be_solved_is_refused() -> None:
+    with pytest.raises(ps.DomainError, match="Expected one of"):
+        ps.solve("sigma", epsilon=1.0, sampling="none", delta=1e-5)
+    with pytest.raises(ps.DomainError, match="Expected no epochs, which is solved for"):
+        ps.solve("epochs", epsilon=1.0, sampling="none", sigma=1, epochs=2, delta=1e-5)
+    with pytest.raises(ps.PrivsweepError, match="No value of epochs is proved"):
+        ps.solve("epochs", epsilon=0.1, sampling="none", sigma=0.1, delta=1e-5)
 
 
 def test_the_noise_of_a_run_of_phases_keeps_its_ratios() -> None:

@@ -32,6 +32,7 @@ CASES: dict[str, tuple[str, ExitCode]] = {
     "status": ("", DONE),
     "epsilon": (f"{RUN} --sampling poisson", DONE),
     "noise": ("--epsilon 4 --examples 6000 --batch-size 256 --delta 1e-5 --sampling none", DONE),
+    "solve": ("epochs --epsilon 4 --sigma 9 --delta 1e-5 --sampling none", DONE),
     "profile": (f"{RUN} --sampling poisson", DONE),
     "steps": ("--examples 60000 --batch-size 256", DONE),
     "compare": (RUN, DONE),
