@@ -97,7 +97,7 @@ ADVANTAGE_THRESHOLD = Real(
     lower=0.0,
     upper=1.0,
     typical=(0.0, 0.01, 0.05, 0.2),
-    meaning="Threshold of the mean additive advantage over the examples of the bags, given all features",
+    meaning="Threshold of the additive advantage, given all features: of an example, or the mean in bags",
 )
 BAGS = Integer(
     name="bags",

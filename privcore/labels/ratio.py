@@ -21,6 +21,13 @@ _GROUPED = 2.0**-40
 
 LEAST_ETA = 1e-100
 """Least probability of a label, if it is possible, with which likelihoods that matter do not underflow."""
+_SURE = 1e-150
+"""Likelihood for one label from which that for the other one does not underflow, unless it is 0.
+
+By Newton's inequalities neighbouring probabilities of a sum of k labels have at least the ratio
+`LEAST_ETA` / k, and 1e-250 / k exceeds `FLOOR`. Lower ends do not count outputs with less, whose ratio may
+seem infinite.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +129,9 @@ def ratio_tail(law: RatioLaw, threshold: float) -> tuple[float, float]:
         low, high = law.masses[law.ratios > far].sum(), law.masses[law.ratios > near].sum()
     else:
         low, high = _laplace_tail(law, far), _laplace_tail(law, max(0.0, near))
-    return float(low) * (1.0 - law.error), min(
-        1.0, float(high) * (1.0 + law.error) + (law.ratios.size + 1.0) * FLOOR
+    outputs = law.ratios.size + 1.0
+    return max(0.0, float(low) * (1.0 - law.error) - outputs * _SURE), min(
+        1.0, float(high) * (1.0 + law.error) + outputs * FLOOR
     )
 
 
@@ -193,7 +201,8 @@ def row_tail_end(
         error += likelihoods(others[:0], epsilon)[2]
     spread = 2.0 * error + _GROUPED
     if not upper:
-        return row_tails(others, mechanism, epsilon, rates, threshold + spread) * (1.0 - error)
+        low = row_tails(others, mechanism, epsilon, rates, threshold + spread) * (1.0 - error)
+        return np.asarray(np.maximum(0.0, low - (others.shape[1] + 1.0) * _SURE))
     least = max(-1.0 if discrete(mechanism) else 0.0, threshold - spread)
     high = row_tails(others, mechanism, epsilon, rates, least)
     return np.asarray(np.minimum(1.0, high * (1.0 + error) + (others.shape[1] + 1.0) * FLOOR))

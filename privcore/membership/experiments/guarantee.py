@@ -8,6 +8,7 @@ from privcore.membership.discrete.worst_case import worst_advantage
 from privcore.membership.experiments.digits import codes, counts, refusal
 from privcore.membership.experiments.problems import MembershipQuantised, MembershipQuantisedAdvantage
 from privcore.method import Cost, Direction
+from privcore.numerics.rounding import UNIT
 from privcore.papers import AUBINAIS
 from privcore.published import published
 
@@ -51,7 +52,9 @@ MembershipPurity = published(
     lambda p: codes(p.clusters).purity(),
     reference=f"Counting; {AUBINAIS}, Table 1, claims accuracies above this bound",
     unless=lambda p: refusal(),
+    slack=2.0 * UNIT,  # a quotient, and the move itself
     detail="share of the most frequent digit of each cluster",
     cost=lambda p: Cost(seconds=0.15, bytes=5e6),
     shares=("clusters",),
+    version=2,
 )

@@ -47,6 +47,7 @@ RAISED = {
     "labels.response",
     "labels.sampling",
     "membership.clopper",
+    "membership.purity",
     "membership.overfitting",
     "membership.roc",
     "membership.sampling",

@@ -215,3 +215,23 @@ def test_certain_disclosure_of_a_large_bag_is_enclosed_by_numbers_that_are_not_n
     )
     p = mp.mpf(prior)
     assert found.lower <= p**bag_size + (1 - p) ** bag_size <= found.upper
+
+
+@pytest.mark.parametrize("method", ["labels.composition", "labels.sampling"])
+@pytest.mark.parametrize("eta", [1e-60, 1e-97, 1e-100])
+def test_an_underflow_makes_no_ratio_infinite(eta: float, method: str) -> None:
+    """Only the sum of all labels has an infinite ratio, if the attacked label is certain."""
+    fields = {"mechanism": "llp", "prior": f"point({eta!r})", "bag_size": 7, "eta": 1.0}
+    for log_ratio in (500.0, 100.0):
+        found = answer(method, "label-ratio-tail-at", log_ratio=log_ratio, **fields)
+        ones = sums([eta] * 6)
+        truth = sum(
+            (
+                one
+                for one, zero in zip(ones, [*ones[1:], 0], strict=True)
+                if zero == 0 or abs(mp.log(one / zero)) > log_ratio
+            ),
+            mp.mpf(0),
+        )
+        assert found.lower <= truth <= found.upper
+        assert (found.lower > 0.99) == (log_ratio == 100.0)
