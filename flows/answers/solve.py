@@ -14,7 +14,7 @@ from flows.printing import listed, rounded_down, rounded_up, say
 from privcore import Bracket, DomainError, LimitError, Status
 from privcore.parameter import Integer
 from privcore.params import EPOCHS, EXAMPLES, STEPS
-from privcore.training.sizes import FEWER_STEPS
+from privcore.training import FEWER_STEPS
 
 SOLVED: dict[str, Integer] = {"steps": STEPS, "epochs": EPOCHS, "batch_size": EXAMPLES}
 """Words whose largest value may be asked, with their domains."""

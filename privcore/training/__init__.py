@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from privcore.training.sizes import (
     ANY_STEPS,
+    FEWER_STEPS,
     MORE_STEPS,
     SIZES,
     TrainingRun,
@@ -40,6 +41,7 @@ else:
 
 __all__ = [
     "ANY_STEPS",
+    "FEWER_STEPS",
     "MORE_STEPS",
     "PHASES",
     "RELATIONS",
