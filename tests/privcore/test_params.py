@@ -23,7 +23,7 @@ each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: meth
 
 
 def is_one_sentence(text: str) -> bool:
-    return "\n" not in text and text[:1].isupper() and text.endswith(".") and len(text) < 300
+    return "\n" not in text and text[:1].isupper() and text.endswith(".") and len(text) < 320
 
 
 @each_parameter
