@@ -136,9 +136,9 @@ def read_csv(path: Path, found: Format, names: Sequence[str], refused: Mapping[s
     """Return columns of a CSV file as Arrow arrays of texts without missing values; the others are not kept.
 
     The separator is a comma, a semicolon, a tab or |, named by a first line such as `sep=;` or found by the
-    wanted names in the header. A first row of numbers alone is no header if it has as many of them as columns
-    are wanted, one or two: the columns are then in the order of the names. Text that is not UTF-8 is read
-    byte by byte (Latin-1), which keeps different texts different.
+    wanted names in the header. A first row of numbers alone is not a header if it has as many of them as
+    columns are wanted, one or two: the columns are then in the order of the names. Text that is not UTF-8 is
+    read byte by byte (Latin-1), which keeps different texts different.
 
     Raises:
         DomainError: A column or a value is missing, or a row does not have the columns of the header.
