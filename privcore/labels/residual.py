@@ -256,7 +256,7 @@ _LOSS = 0.002
 """Share of the variance of a label that may be lost by moving etas to the lattice."""
 _TILTS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.25, -0.5, -1.0, -1.5, -2.0, -3.0, -4.5, -6.5, -9.0, -13.0)
 _FEW_TILTS = (0.5, 0.0, -1.0, -3.0)
-_SMALLEST, _LARGEST = 3, 2000
+_SMALLEST, _LARGEST = 3, 10_000
 _LEAST_EPSILON = 0.02
 _LITTLE_NOISE = 1.0
 """Least epsilon of noise that leaves a difference between bags with the same remainder."""
@@ -315,6 +315,7 @@ class LabelsResidual(Method[Answered]):
         entries = wide * _FINEST * wide * len(_FEW_TILTS) * classes
         if problem.mechanism == "llp-laplace":
             entries *= 1.0 + 0.25 * _parts(problem.bag_size - 1)
+        entries *= 1.0 + problem.bag_size / 5000.0
         size = 0 if problem.distribution.atoms is None else problem.distribution.atoms[0].size
         seconds = 0.5 + 2.5e-8 * entries * min(1.0, (problem.bag_size + 2.0) / 16.0) + 3e-7 * size
         return Cost(seconds=seconds, bytes=2e8 + 100.0 * size)

@@ -143,6 +143,13 @@ def test_laplace_noise_in_a_small_bag_is_enclosed_within_two_percent(
     assert truth * (1.0 - 1e-6) <= found.upper <= found.lower * 1.02
 
 
+def test_a_bag_of_thousands_of_fair_coins_is_enclosed_within_one_percent(tmp_path: Path) -> None:
+    problem = question(tmp_path, [0.5] * 4, mechanism="llp", bag_size=2500, draw="with-replacement")
+    found, exact = answer(LabelsResidual(), problem), answer(EXACT, problem)
+    assert 0.99 * exact.lower < found.lower <= exact.lower
+    assert exact.upper <= found.upper < 1.01 * exact.upper
+
+
 def test_parts_of_a_count_enclose_laplace_noise() -> None:
     """Cut to parts, it has the masses of the kernels; geometric noise on the parts is a probability, too."""
     noise = noise_of("llp-laplace", 1.5, 4)
@@ -189,7 +196,7 @@ def test_reasons_name_what_the_method_does_not_cover() -> None:
     noisy = kind.from_fields(
         {"prior": "uniform", "mechanism": "llp-geometric", "bag_size": 8, "label_epsilon": 0.001}
     )
-    assert "bags of 3 to 2000" in str(methods_for(small)[LabelsResidual])
+    assert "bags of 3 to 10000" in str(methods_for(small)[LabelsResidual])
     assert "label_epsilon >= 0.02" in str(methods_for(noisy)[LabelsResidual])
     reply: Answer = evaluate(Point(problem=small, method=LabelsResidual()))
     assert reply.status == "not_applicable"
