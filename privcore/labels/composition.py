@@ -72,7 +72,7 @@ class LabelsComposition(Method[Answered]):
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1; the sum over compositions is ours"
-    version = 5
+    version = 4
     shares = ("prior", "bag_size")
 
     def applies(self, problem: Answered) -> str | None:

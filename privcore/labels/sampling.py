@@ -84,7 +84,7 @@ class LabelsSampling(Method[Answered]):
     problems = get_args(Answered)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1; {BETTING}; Hoeffding (1963), Theorem 4, for a partition"
-    version = 7
+    version = 6
     shares = ("prior", "bag_size")
 
     samples: Annotated[int, params.SAMPLES] = 10_000
