@@ -74,7 +74,7 @@ def epsilon(
         >>> epsilon(sigma=1.0, delta=1e-5, sampling="none").upper < 4.3772
         True
         >>> epsilon(sigma=[1.0, 2.0], delta=1e-5, sampling="none").upper.round(3).tolist()
-        [4.377, 1.994]
+        [4.377, 1.993]
     """
     chosen = _methods(method)
     computing = None if stored_only else partial(computed, methods=chosen, limit_seconds=limit_seconds)
@@ -240,8 +240,8 @@ def profile(
         DomainError: An argument is missing, outside its domain, or contradicts another one.
 
     Example:
-        >>> profile(sampling="none", sigma=2.0, fpr=0.01)["profile"][2]["quantity"]
-        'true_positive_rate'
+        >>> profile(sampling="none", sigma=2.0, fpr=0.01)["profile"][0]["quantity"]
+        'epsilon'
     """
     asked = {"delta": delta, "epsilon": epsilon, "false_positive_rate": fpr, "true_positive_rate": tpr}
     asked |= {"member_probability": prior, "smallest_false_positive_rate": smallest_fpr}

@@ -40,7 +40,7 @@ def labels(
         DomainError: An argument is missing or outside its domain.
 
     Example:
-        >>> labels(prior="point(0.5)", bag_size=2)["bags"]["advantage"]["upper"]
+        >>> round(labels(prior="point(0.5)", bag_size=2)["bags"]["advantage"]["upper"], 6)
         0.25
     """
     from flows.answers.label_text import print_comparison

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -100,20 +100,31 @@ def _named(found: list[Any]) -> list[Any]:
     return found
 
 
-def _joined(words: list[str], several: Sequence[tuple[str, int]]) -> list[str]:
+def _joined(words: list[str], several: Mapping[str, int]) -> list[str]:
     """Return the words of a command with the numbers after an option of several numbers as one word.
 
+    Args:
+        words: The words.
+        several: Options with the number of their numbers.
+
     Example:
-        >>> _joined(["--counts", "20", "10", "9", "--json"], [("--counts", 3)])
+        >>> _joined(["--counts=20", "10", "9", "--json"], {"--counts": 3})
         ['--counts', '20,10,9', '--json']
     """
-    for option, most in several:
-        if option in words:
-            first = last = words.index(option) + 1
-            while last < min(len(words), first + most) and not words[last].startswith("--"):
-                last += 1
-            words = [*words[:first], *([",".join(words[first:last])] if last > first else []), *words[last:]]
-    return words
+    found, left = list[str](), 0
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in several:
+            found += [name, value] if equals else [name]
+            left = several[name] - len(value.split(",")) * bool(equals)
+        elif left > 0 and not word.startswith("--"):
+            last = found.pop()
+            found += [last, word] if last in several else [f"{last},{word}"]
+            left -= len(word.split(","))
+        else:
+            found.append(word)
+            left = 0
+    return found
 
 
 class Documented(TyperCommand):
@@ -121,10 +132,11 @@ class Documented(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read an option whose help names several numbers from as many words, or from one with commas."""
-        counted = [
-            (each.opts[0], len((each.metavar or "").split())) for each in self.get_params(ctx) if each.opts
-        ]
-        return super().parse_args(ctx, _joined(args, [(name, count) for name, count in counted if count > 1]))
+        counted = {
+            each.opts[0]: len((each.metavar or "").split()) for each in self.get_params(ctx) if each.opts
+        }
+        several = {name: count for name, count in counted.items() if count > 1}
+        return super().parse_args(ctx, _joined(args, several))
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters."""

@@ -285,8 +285,8 @@ COUNTS = ["--counts", "100", "20", "15", "--design", "independent"]
             [*COUNTS, "--guesses", "20"],
             "Expected --guesses, --one-sided, --clearest, --null-check with --scores only.",
         ),
-        ([*COUNTS, "--scores", "x.csv"], "Expected either --scores or --counts."),
-        ([], "Expected either --scores or --counts."),
+        ([*COUNTS, "--scores", "x.csv"], "Expected either --scores, --counts, or --roc with --runs."),
+        ([], "Expected either --scores, --counts, or --roc with --runs."),
         (["--scores", "x.csv"], "Expected --guesses with --scores, a number fixed before seeing the scores."),
         (
             ["--scores", "x.csv", "--guesses", "2"],
