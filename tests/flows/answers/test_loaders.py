@@ -57,7 +57,5 @@ def test_python_without_a_sampler_lists_the_loaders() -> None:
         with pytest.raises(ps.DomainError) as caught:
             asked()
         assert isinstance(caught.value, ChoiceError)
-        assert str(caught.value).startswith(
-            "Expected sampling, since the answer depends on the loader:\n  s"
-        )
+        assert str(caught.value).startswith("Expected sampling, since the answer depends on the loader:\n  s")
         assert all(code in str(caught.value) for code in LOADERS.values())
