@@ -66,7 +66,7 @@ table: $(STAMP)  ## run the sweep `lookup` (an hour and a half on two cores) and
 	$(BIN)/privsweep table publish --out tables
 
 ship: $(STAMP)  ## compute what changed in the sweep `lookup`, and put its table into the package, in place of the old one
-	$(BIN)/python -m storage.seed build/shipped
+	$(BIN)/python -m storage.table.seed build/shipped
 	$(BIN)/privsweep run lookup --store build/shipped
 	@rm -f storage/table/lookup-*
 	$(BIN)/privsweep table publish --store build/shipped --out storage/table

@@ -175,7 +175,7 @@ def intersect(brackets: Iterable[Bracket], largest: float = math.inf) -> Bracket
     Proofs intersect without loss of confidence. A bracket that holds with probability at least $c < 1$ fails
     with probability at most $1 - c$, so by the union bound the intersection holds with probability at least
     $$1 - \sum_i (1 - c_i).$$
-    The view `best` of a store applies the same rule in SQL, to proofs only (`storage.views`).
+    The view `best` of a store applies the same rule in SQL, to proofs only (`storage.sql.views`).
 
     Args:
         brackets: At least one bracket.

@@ -5,18 +5,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from flows.answers.any_sampler import any_sampler, candidates, print_profile, profile_of
 from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS
 from flows.answers.ask import ask as ask_methods
-from flows.answers.compare import problems as compared_problems
 from flows.answers.held import answer_to, answered_rows, any_held, tightened
 from flows.answers.held import keep as keep_answers
-from flows.answers.noise import Noise
-from flows.answers.noise_target import noise_for
 from flows.answers.parse import UNKNOWN
 from flows.answers.question import COMPARED, question, typed
 from flows.answers.show import estimates_of
 from flows.answers.sourced import Sourced, computed
+from flows.answers.training.any_sampler import any_sampler, candidates, print_profile, profile_of
+from flows.answers.training.compare import problems as compared_problems
+from flows.answers.training.noise import Noise
+from flows.answers.training.noise_target import noise_for
 from flows.answers.uncovered import uncovered
 from flows.spec.words import DEFAULT_STORE, method_from
 from privcore import Method, Problem
@@ -173,7 +173,7 @@ def solve(
         >>> found["value"], found["value_short"]
         (25, 26)
     """
-    from flows.answers.solve import print_solved, solved
+    from flows.answers.training.solve import print_solved, solved
 
     searching, _ = solved(word, run, target=epsilon, limit_seconds=limit_seconds)
     found = searching()
@@ -278,7 +278,7 @@ def steps(*, limit_seconds: float = LIMIT_SECONDS, **run: Unpack[RunWords]) -> R
         >>> steps(examples=60000, batch_size=256)["safe"]
         {'allocation': 'down', 'poisson': 'up'}
     """
-    from flows.answers.training_run import contents_of, print_roundings, roundings_of
+    from flows.answers.training.training_run import contents_of, print_roundings, roundings_of
 
     sizes, computing, _ = roundings_of(run, limit_seconds=limit_seconds)
     asked = computing()

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.answers.any_sampler import AnySampler
 from flows.answers.ask import LIMIT_SECONDS
-from flows.answers.compare import SchemeRow
 from flows.answers.parse import loader
 from flows.answers.show import NEIGHBOURS, bracket_text, kind_of
 from flows.answers.sourced import Sourced
+from flows.answers.training.any_sampler import AnySampler
+from flows.answers.training.compare import SchemeRow
 from flows.printing import as_json, as_text, exactly, html_table, listed, rounded_down, rounded_up
 from privcore import Bracket, DomainError, LimitError, PrivsweepError, Problem, Status
 from privsweep.words import is_several
@@ -76,7 +76,7 @@ class Enclosure:
         Raises:
             DomainError: The format is unknown, or the sampler of the answer.
         """
-        from flows.answers.statement import checked_format, statement
+        from flows.answers.training.statement import checked_format, statement
 
         word = checked_format(format)
         if self.answer is None:

@@ -124,7 +124,7 @@ def audit(  # noqa: PLR0913  the options of the command
         >>> 1.79 < found["refuted_epsilon"]["auditing.steinke"] < 1.8
         True
     """
-    from flows.answers.audit_words import audit_of, show_audit, show_curve
+    from flows.answers.audits.audit_words import audit_of, show_audit, show_curve
 
     content = audit_of(
         scores=scores,

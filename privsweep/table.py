@@ -11,8 +11,8 @@ from flows.spec.words import DEFAULT_STORE
 from privsweep.words import in_python
 from storage import open_store
 from storage.export import converter
-from storage.located import located
-from storage.shipped import described, shipped_store, shipped_version
+from storage.place.located import located
+from storage.table.shipped import described, shipped_store, shipped_version
 
 SHOWN = 50
 """Rows that `print` and a notebook show."""

@@ -7,10 +7,10 @@ if TYPE_CHECKING:
     from privcore.errors import LimitError
     from storage.catalog import Store, open_store
     from storage.errors import QueryError, StoreError
-    from storage.lookup import Found
     from storage.manifest import Manifest, manifests, write_manifest
     from storage.parts import publish
     from storage.schema import SCHEMA_VERSION, Provenance, Row, provenance, schema_for, to_table
+    from storage.sql.lookup import Found
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -35,7 +35,7 @@ _MODULES = {
     "privcore.errors": ("LimitError",),
     "storage.catalog": ("Store", "open_store"),
     "storage.errors": ("QueryError", "StoreError"),
-    "storage.lookup": ("Found",),
+    "storage.sql.lookup": ("Found",),
     "storage.manifest": ("Manifest", "manifests", "write_manifest"),
     "storage.parts": ("publish",),
     "storage.schema": ("SCHEMA_VERSION", "Provenance", "Row", "provenance", "schema_for", "to_table"),

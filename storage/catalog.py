@@ -12,18 +12,19 @@ import duckdb
 import pyarrow as pa
 
 from privcore.problem import Problem
-from storage import layout, snapshot
 from storage.errors import QueryError
 from storage.export import Framed
-from storage.folder import FRESH, Folder
-from storage.located import located
-from storage.lookup import Found, lookup
 from storage.manifest import Manifest, manifests, steadily
 from storage.parts import parts, problem_of, read_part
-from storage.query import SqlFunction, pieces, registered, run_query
+from storage.place import layout
+from storage.place.folder import FRESH, Folder
+from storage.place.located import located
 from storage.schema import IMPORTS
+from storage.sql import snapshot
+from storage.sql.lookup import Found, lookup
+from storage.sql.query import SqlFunction, pieces, registered, run_query
+from storage.sql.views import CHOICE
 from storage.verify import Around, Verification, verify, warn
-from storage.views import CHOICE
 
 if TYPE_CHECKING:
     from storage.manifest import StoredPoints

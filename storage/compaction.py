@@ -10,9 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privcore import PROBLEMS
-from storage import layout
 from storage.errors import StoreError
-from storage.folder import Folder
 from storage.manifest import (
     INCOMPLETE,
     Replacement,
@@ -28,8 +26,10 @@ from storage.manifest import (
     write_replacement,
 )
 from storage.parts import MOST_BYTES, ROW_GROUP, parts, problem_of, publish, read_part
+from storage.place import layout
+from storage.place.folder import Folder
 from storage.schema import IMPORTED, LONGEST_MARK, REPLACES_KEY, import_text
-from storage.views import CHOICE, fields_of, quoted, source_of
+from storage.sql.views import CHOICE, fields_of, quoted, source_of
 
 SMALL = ROW_GROUP
 """Number of rows below which a part is merged with others."""

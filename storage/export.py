@@ -14,13 +14,13 @@ from privcore.extras import require
 from privcore.parameter import Choice, Parameter, Value
 from privcore.problem import Problem
 from privcore.registry import find_problem
-from storage import layout
 from storage.errors import QueryError
-from storage.folder import Folder
-from storage.macros import literal, macros
 from storage.parts import parts, problem_of
+from storage.place import layout
+from storage.place.folder import Folder
 from storage.schema import IMPORTED_ROWS, PROBLEM_KEY, SCHEMA_VERSION, VERSION_KEY, schema_for
-from storage.views import (
+from storage.sql.macros import literal, macros
+from storage.sql.views import (
     best_of_one,
     best_of_several,
     chosen,

@@ -9,10 +9,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from storage import layout, snapshot
 from storage.compaction import finish, publish_checked
 from storage.errors import StoreError, reason
-from storage.folder import Folder
 from storage.manifest import (
     Replacement,
     delete_replaced,
@@ -27,9 +25,12 @@ from storage.manifest import (
     write_replacement,
 )
 from storage.parts import parts, problem_of, read_part
+from storage.place import layout
+from storage.place.folder import Folder
 from storage.schema import IMPORTED
-from storage.snapshot import snapshot_folder
-from storage.views import CHOICE, contradict
+from storage.sql import snapshot
+from storage.sql.snapshot import snapshot_folder
+from storage.sql.views import CHOICE, contradict
 
 _COMPARED = ("point_id", "status", "versions", "lower", "upper", "value", "confidence", "finished_at")
 

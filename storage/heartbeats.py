@@ -19,9 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from storage import layout
 from storage.errors import StoreError
-from storage.folder import Folder
+from storage.place import layout
+from storage.place.folder import Folder
 
 EVERY = 5.0  # seconds
 EVERY_IN_BUCKET = 20.0

@@ -15,10 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from privcore.problem import Problem
-from storage import disk, layout
 from storage.errors import DamagedError, StoreError, reason
-from storage.folder import Folder
 from storage.parts import foreign_ids, is_name, read_part
+from storage.place import disk, layout
+from storage.place.folder import Folder
 from storage.schema import SCHEMA_VERSION
 
 # Records of replaced parts, which `compact` and `gc` write before they delete the old parts.

@@ -16,10 +16,10 @@ from privcore import METHODS, PROBLEMS, Problem
 from privcore.answer import Status
 from privcore.errors import PrivsweepError
 from privcore.point import encoded, hashed
-from storage import layout
 from storage.errors import DamagedError, StoreError, reason
-from storage.folder import Folder
-from storage.layout import DAY
+from storage.place import layout
+from storage.place.folder import Folder
+from storage.place.layout import DAY
 from storage.schema import PROBLEM_KEY, RESULTS, conform, object_in, refuse_other_text
 
 # Rows that no method of this release can have stored: impossible answers or times, or unknown methods.

@@ -18,11 +18,8 @@ import pyarrow.parquet as pq
 from privcore import PROBLEMS, Point, find, find_problem
 from privcore.errors import PrivsweepError
 from privcore.registry import used_versions
-from storage import disk, layout
-from storage.build import LAYOUT
 from storage.errors import DamagedError, DegradedWarning, StoreError, reason
 from storage.export import NAME as STORE_SQL
-from storage.folder import Folder
 from storage.manifest import (
     Manifest,
     Replacement,
@@ -37,9 +34,12 @@ from storage.manifest import (
     to_json,
 )
 from storage.parts import UNCHECKED, doubts, ids_hash, misnaming, problem_of, read_part, survey
+from storage.place import disk, layout
+from storage.place.folder import Folder
 from storage.schema import SCHEMA_VERSION, object_in, schema_for
-from storage.snapshot import Contents
-from storage.views import CHOICE, contradictions
+from storage.sql.build import LAYOUT
+from storage.sql.snapshot import Contents
+from storage.sql.views import CHOICE, contradictions
 
 # Reading of a damaged store without the files that cannot be trusted, with one warning for each file.
 

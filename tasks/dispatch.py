@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from privcore.errors import PrivsweepError
-from storage.folder import Folder
-from storage.located import shared_store_token
+from storage.place.folder import Folder
+from storage.place.located import shared_store_token
 from storage.schema import provenance
 from tasks import cluster
 from tasks.batch import Batch

@@ -7,7 +7,7 @@ import os
 from collections.abc import Generator, Sequence
 
 from privcore.extras import installed, require
-from storage.folder import Folder
+from storage.place.folder import Folder
 from tasks import dispatch
 from tasks.batch import Batch
 from tasks.cluster import checked, named_cluster

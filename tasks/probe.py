@@ -10,7 +10,7 @@ def probe(store: str, token: str) -> dict[str, object]:
 
     Args:
         store: Folder or address of the store.
-        token: From `storage.located`.
+        token: From `storage.place.located`.
 
     Returns:
         `host`; `missing`, the module that cannot be loaded, or ""; and, if nothing is missing, `digest` and
@@ -21,7 +21,7 @@ def probe(store: str, token: str) -> dict[str, object]:
     found: dict[str, object] = {"host": platform.node() or "unknown", "missing": ""}
     try:
         import tasks.worker  # noqa: F401  imports everything that a worker needs
-        from storage.located import store_with
+        from storage.place.located import store_with
         from tasks.sources import code
 
         ours = code()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from privcore.answer import Status
-from storage.folder import Folder
+from storage.place.folder import Folder
 from tasks.batch import Batch
 from tasks.errors import StoppedError, first_line
 from tasks.work import Done, Job, give_up, names_of_parts, published

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from privcore.answer import FAILURES, Answer, Status
-from storage.folder import Folder
 from storage.parts import Packed, ids_hash, pack, parts, publish_packed, read_part
+from storage.place.folder import Folder
 from storage.schema import Provenance, Row, to_table
 from tasks.batch import Batch
 from tasks.guard import Guard, Limits

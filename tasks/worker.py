@@ -4,8 +4,8 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 
-from storage.folder import Folder
-from storage.located import located, store_with
+from storage.place.folder import Folder
+from storage.place.located import located, store_with
 from tasks.batch import Batch
 from tasks.errors import SetupError
 from tasks.guard import Guard

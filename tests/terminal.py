@@ -308,7 +308,7 @@ def serve(descriptor: int) -> None:
 
     for module in {place.partition(":")[0] for place, _ in COMMANDS.values()}:
         import_module(f"flows.cli.{module}")
-    for module in ("storage", "rich.console", "matplotlib.figure", "flows.answers.compare"):
+    for module in ("storage", "rich.console", "matplotlib.figure", "flows.answers.training.compare"):
         import_module(module)
     connection = socket.socket(fileno=descriptor)
     while True:

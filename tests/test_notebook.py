@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 import privsweep as ps
 from flows.runs.progress import NotebookBar
 from privcore import Answer
-from storage.shipped import FOLDER, VARIABLE
+from storage.table.shipped import FOLDER, VARIABLE
 from tests.storage.made_up import epsilon, put, row
 
 GRID = """

@@ -63,7 +63,7 @@ NEEDING_EXTRAS = {
     "flows.runs.method_runs",
     "flows.page.serve",
     "privcore.auditing.canary_training",
-    "privcore.labels.training",
+    "privcore.labels.learning.training",
     "privcore.membership.experiments.network",
     "privcore.membership.experiments.three_layers",
 }

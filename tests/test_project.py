@@ -147,6 +147,11 @@ def test_no_module_is_longer_than_one_idea(repository: Path) -> None:
     assert {path: length for path, length in lengths.items() if length > 560} == {}
 
 
+def test_no_folder_has_more_than_sixteen_modules_side_by_side(repository: Path) -> None:
+    folders = Counter(path.parent for path in modules(repository) if path.name != "__init__.py")
+    assert {str(folder): number for folder, number in folders.items() if number > 16} == {}
+
+
 def test_the_type_of_a_problem_and_of_a_claim_is_written_in_the_base_classes_alone(repository: Path) -> None:
     bases = {repository / "privcore" / name for name in ("constraint.py", "method.py", "problem.py")}
     python = [path for path in modules(repository) if path.suffix == ".py"]

@@ -20,9 +20,9 @@ from flows.spec.sweep import parse
 from privcore import Point, evaluate, find, find_problem
 from privcore.allocation.calibration import smallest_noise
 from storage import Store, open_store, publish, to_table
-from storage.folder import Folder
-from storage.located import located
-from storage.lookup import lookup
+from storage.place.folder import Folder
+from storage.place.located import located
+from storage.sql.lookup import lookup
 from tests.storage.large import made_up_part
 from tests.storage.made_up import rows
 from tests.work import counted

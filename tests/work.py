@@ -16,7 +16,8 @@ import numpy as np
 
 from privcore.allocation import certified, poisson, reduction
 from privcore.likelihood_ratio import distribution as law
-from privcore.likelihood_ratio import profile, questions, symmetric
+from privcore.likelihood_ratio import profile, questions
+from privcore.likelihood_ratio.allocated import symmetric
 
 
 @dataclass

@@ -17,8 +17,8 @@ from privcore import METHODS, Method, Point, Problem
 from privcore.answer import attributed, tables_of
 from storage import Found, Store, provenance
 from storage.schema import IMPORTS, commit_text, import_text, object_in, problem_id
-from storage.shipped import shipped_store
-from storage.views import rigorous, source_of, view_name
+from storage.sql.views import rigorous, source_of, view_name
+from storage.table.shipped import shipped_store
 
 ENDS = ("lower", "upper")
 

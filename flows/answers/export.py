@@ -14,10 +14,10 @@ from privcore import DomainError
 from privcore.errors import unknown
 from storage import Store
 from storage.export import in_microseconds, write_parquet
-from storage.located import outside_stores
-from storage.macros import COMPARED, SHORT
+from storage.place.located import outside_stores
 from storage.schema import IMPORTS, origin_text
-from storage.views import view_name
+from storage.sql.macros import COMPARED, SHORT
+from storage.sql.views import view_name
 
 Rows = Sequence[Sequence[Any]]
 

@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 from flows.answers.ask import CONFLICT, LIMIT_SECONDS, Asked, contradiction, is_tight
-from flows.answers.compare import SchemeRow, nearest_rate, rows
 from flows.answers.explain import stored_origins
 from flows.answers.parse import LOADERS, SAMPLING
 from flows.answers.question import question as read_question
 from flows.answers.show import Aside, width_text
 from flows.answers.sourced import Sourced, computed, from_store
+from flows.answers.training.compare import SchemeRow, nearest_rate, rows
 from flows.answers.uncovered import uncovered
 from flows.printing import exactly
 from privcore import (
@@ -36,10 +36,10 @@ from privcore.answer import tables_of
 from privcore.registry import TIGHT, promise
 from storage import Found, Row, Store, StoreError, publish, to_table
 from storage.export import write_store_sql
-from storage.query import SqlFunction
 from storage.schema import IMPORTS, origin_text
-from storage.shipped import CORRECT, described, shipped_lookup, shipped_store, shipped_version
-from storage.views import remedy
+from storage.sql.query import SqlFunction
+from storage.sql.views import remedy
+from storage.table.shipped import CORRECT, described, shipped_lookup, shipped_store, shipped_version
 
 Computing = Callable[[Problem], Sourced]
 

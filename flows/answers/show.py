@@ -15,8 +15,8 @@ from privcore.answer import attributed
 from privcore.registry import used_versions
 from storage import QueryError, Store
 from storage.schema import IMPORTED, IMPORTS, NOT_RECOMPUTED, import_content, origin_text, problem_id
-from storage.shipped import shipped_store
-from storage.views import current, view_name
+from storage.sql.views import current, view_name
+from storage.table.shipped import shipped_store
 
 NEIGHBOURS = {
     "add-remove": "one canary is added or removed (add-remove)",

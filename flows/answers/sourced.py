@@ -10,7 +10,7 @@ from privcore import Bracket, Direction, Method, Problem
 from privcore.registry import TIGHT
 from storage import Found
 from storage.schema import import_text
-from storage.shipped import described
+from storage.table.shipped import described
 
 COMPUTED = "computed"
 

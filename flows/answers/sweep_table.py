@@ -15,7 +15,7 @@ from privcore.errors import unknown
 from storage import Store
 from storage.errors import ContradictionError
 from storage.schema import IMPORTS, NOT_RECOMPUTED, import_content, problem_id
-from storage.views import current, quoted, remedy, view_name
+from storage.sql.views import current, quoted, remedy, view_name
 
 ENDS = ("lower", "upper", "lower_method", "upper_method", "lower_point", "upper_point")
 """Columns of the view `best` that make a bracket."""

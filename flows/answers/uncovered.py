@@ -10,8 +10,8 @@ from flows.spec.words import DEFAULT_STORE
 from privcore import Problem
 from privcore.problem import LookupAxis
 from storage import Store
-from storage.lookup import relation
-from storage.views import quoted_product
+from storage.sql.lookup import relation
+from storage.sql.views import quoted_product
 
 MOST_WORDS = 12
 """Number of values up to which all are listed; of more, the first and the last are."""

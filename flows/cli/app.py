@@ -26,20 +26,20 @@ MANY_OBJECTS = 50_000
 COMMANDS = {
     "epsilon": ("training:epsilon", "Bound epsilon of one training run from below and from above."),
     "noise": ("noise:noise", "Find the least noise multiplier whose epsilon is proved to be at most a target."),
-    "solve": ("solve:solve", "Find the largest steps, epochs or batch size whose epsilon is proved to be at most a target."),
-    "profile": ("profile:profile", "Print epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run."),
+    "solve": ("noise:solve", "Find the largest steps, epochs or batch size whose epsilon is proved to be at most a target."),
+    "profile": ("noise:profile", "Print epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run."),
     "compare": ("training:compare", "Bound epsilon of one training run for every sampling that its options describe."),
     "steps": ("training:steps_of", "Compute the steps of an epoch from examples and batch size, and show which rounding is safe."),
     "labels": ("labels:labels", "Compare bags of labels with randomized response, and find when both reveal the same."),
     "audit": ("audit:audit", "Compute the epsilon that an audit in one run refutes, for the design by which canaries were included."),
-    "membership": ("membership:membership", "Bound the advantage of every membership inference attack on a learner from given facts."),
+    "membership": ("labels:membership", "Bound the advantage of every membership inference attack on a learner from given facts."),
     "ask": ("ask:ask", "Bound any problem now, by all methods that apply or by the named methods."),
     "methods": ("ask:methods", "List problems and the methods that bound them, or describe one problem or method."),
     "plan": ("sweep:plan", "Estimate the cost of a sweep: points, time, memory and disk. Starts and writes nothing."),
     "run": ("sweep:run", "Compute the points of a sweep that are not stored yet. After Ctrl-C, the same command resumes."),
     "status": ("sweep:status", "Show how many points of each sweep are stored, how many failed, and whether it is running."),
     "schema": ("sweep:schema", "Print the JSON Schema of the TOML format of sweeps, for completion and checks in editors."),
-    "lookup": ("lookup:lookup", "Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute."),
+    "lookup": ("ask:lookup", "Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute."),
     "sql": ("store:sql", "Run a SELECT over a store; docs/sql.md describes the views."),
     "export": ("store:export", "Write the result of a SELECT as CSV, Parquet, JSON, Markdown or LaTeX."),
     "verify": ("maintenance:verify", "Read every byte of a store, and list damaged, missing, foreign and leftover files."),
@@ -52,11 +52,11 @@ COMMANDS = {
     "report compare-labels": ("reports:compare_labels", "Compare bags of labels with the randomized response that reveals as much."),
     "report compare-audits": ("reports:compare_audits", "Compare the epsilon that audits refute, planned and on training runs, with the true epsilon."),
     "report compare-membership": ("reports:compare_membership", "Compare all bounds of membership inference on the same problem, one interval below another."),
-    "report figures": ("figures:figures", "Draw the figures of a paper from the stored points of its sweeps; see docs/reports.md."),
-    "report label-figures": ("figures:label_figures", ""),
-    "report audit-figures": ("figures:audit_figures", ""),
-    "report membership-figures": ("figures:membership_figures", ""),
-    "figures": ("figures:reproduced", "Compute the points that the figures of a paper need, and draw them. After Ctrl-C, it resumes."),
+    "report figures": ("reports:figures", "Draw the figures of a paper from the stored points of its sweeps; see docs/reports.md."),
+    "report label-figures": ("reports:label_figures", ""),
+    "report audit-figures": ("reports:audit_figures", ""),
+    "report membership-figures": ("reports:membership_figures", ""),
+    "figures": ("reports:reproduced", "Compute the points that the figures of a paper need, and draw them. After Ctrl-C, it resumes."),
     "table publish": ("publish:publish", "Write all answers of a store into one Parquet file, and its Croissant description next to it."),
     "table show": ("publish:show", "Check a lookup table, and print its version and its number of rows for each problem."),
     "table import": ("publish:import_", "Recompute a sample of a lookup table, and copy its rows, marked as imported, into a store."),
@@ -208,7 +208,7 @@ def _show_version(wanted: bool) -> None:
         from importlib.metadata import version
 
         from storage.schema import commit_text, provenance
-        from storage.shipped import described, shipped_version
+        from storage.table.shipped import described, shipped_version
 
         code, table = provenance(), shipped_version()
         commit = commit_text(f"commit {code.git_commit[:12]}", code.git_dirty)

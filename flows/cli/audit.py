@@ -141,7 +141,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     the mechanism behaves like Gaussian noise; otherwise it can exceed the true epsilon. Ties between scores
     are broken at random, with a hash of the scores as the seed.
     """
-    from flows.answers.audit_words import audit_of, show_audit, show_curve
+    from flows.answers.audits.audit_words import audit_of, show_audit, show_curve
 
     content = audit_of(
         scores=scores,

@@ -1,5 +1,6 @@
-"""The command noise: the least noise multiplier for a target epsilon, advantage or true positive rate."""
+"""Commands about one training run: the least noise, the most steps, and many numbers at once."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,9 +15,10 @@ from flows.cli.options import (
     named_methods,
     reading,
     waiting,
+    words,
 )
 from flows.cli.training import RUN, about_a_run
-from flows.printing import note
+from flows.printing import as_json, note, say
 from flows.spec.words import DEFAULT_STORE
 
 
@@ -63,9 +65,9 @@ def noise(  # noqa: PLR0913  the options of a command are its arguments
     --sampling unknown, this noise suffices for every sampler that `privsweep compare` lists. With --run, the
     phases keep the ratios of their noise, and the printed sigma is the smallest one.
     """
-    from flows.answers.noise import print_noise
-    from flows.answers.noise_target import noise_for, stuck
     from flows.answers.question import typed
+    from flows.answers.training.noise import print_noise
+    from flows.answers.training.noise_target import noise_for, stuck
 
     targets = {"epsilon": epsilon, "advantage": advantage, "tpr": tpr, "fpr": fpr}
     searching, notes = noise_for(
@@ -79,3 +81,101 @@ def noise(  # noqa: PLR0913  the options of a command are its arguments
         found = searching()
     note(*stuck(found, precision))
     print_noise(found, json, explain=explain)
+
+
+@about_a_run()
+def solve(
+    word: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORD",
+            help="Number to solve for: steps, epochs or batch-size.",
+            autocompletion=words("steps", "epochs", "batch-size"),
+        ),
+    ],
+    *,
+    epsilon: Annotated[
+        str,
+        typer.Option(
+            "--epsilon",
+            "--target-epsilon",
+            metavar="NUMBER",
+            help="Target: the largest epsilon that is allowed.",
+        ),
+    ],
+    limit_seconds: LimitSeconds = 300.0,
+    json: Json = False,
+    **run: Any,
+) -> None:
+    """Find the largest steps, epochs or batch size whose epsilon is proved to be at most a target.
+
+    For samplers whose epsilon falls in the steps of an epoch, such as allocation, it finds the least steps.
+    Both printed values are proved; a batch size beyond them may suffice again, since its trend is not proved.
+    """
+    from flows.answers.training.solve import print_solved, solved
+
+    searching, notes = solved(word, run, target=epsilon, limit_seconds=limit_seconds)
+    note(*notes)
+    with waiting(f"solving for {word}"):
+        found = searching()
+    say(as_json(found.as_content())) if json else print_solved(found)
+
+
+def _numbers(what: str) -> Any:
+    return typer.Option(
+        metavar="NUMBER", help=f"{what}; repeat the option, or write commas, for several numbers."
+    )
+
+
+@about_a_run(*(name for name in RUN if name != "delta"))
+def profile(
+    *,
+    delta: Annotated[list[str] | None, _numbers("Delta at which to print epsilon")] = None,
+    epsilon: Annotated[list[str] | None, _numbers("Epsilon at which to print delta")] = None,
+    fpr: Annotated[
+        list[str] | None, _numbers("False positive rate at which to print the true positive rate")
+    ] = None,
+    tpr: Annotated[
+        list[str] | None, _numbers("True positive rate at which to print the false positive rate")
+    ] = None,
+    prior: Annotated[
+        list[str] | None, _numbers("Prior probability of membership, for accuracy and precision")
+    ] = None,
+    smallest_fpr: Annotated[list[str] | None, _numbers("Smallest false positive rate of mu")] = None,
+    chart: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the trade-off curve into a file: .svg, .png, .pdf or .html."),
+    ] = None,
+    json: Json = False,
+    **run: Any,
+) -> None:
+    """Print epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run.
+
+    Every number has a lower and an upper end, both proved. Without numbers such as --fpr, the table has the
+    usual ones. With --sampling unknown, the ends hold for every sampler that `privsweep compare` lists, and
+    the worst one is named.
+    """
+    from flows.answers.question import typed
+    from flows.answers.training.any_sampler import print_profile, profile_of
+    from flows.reports.profile_chart import check_chart, draw_profile
+
+    asked = {
+        "delta": delta,
+        "epsilon": epsilon,
+        "false_positive_rate": fpr,
+        "true_positive_rate": tpr,
+        "member_probability": prior,
+        "smallest_false_positive_rate": smallest_fpr,
+    }
+    numbers = {
+        name: [each for word in words or [] for each in word.split(",")] for name, words in asked.items()
+    }
+    if chart is not None:
+        check_chart(chart)
+    computing, notes = profile_of(typed(run), numbers)
+    note(*notes)
+    with waiting("computing the profile"):
+        found = computing()
+    if chart is not None:
+        draw_profile(found, chart)
+    print_profile(found, json)

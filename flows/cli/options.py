@@ -108,7 +108,7 @@ def _folder(context: typer.Context, store: Path) -> Path:
         return store
     if context.resilient_parsing:  # a shell completes the next word
         return store
-    from storage.located import located
+    from storage.place.located import located
 
     place = located(store)
     place.refresh()
@@ -125,7 +125,7 @@ def _existing(context: typer.Context, param: typer.CallbackParam, store: Path) -
     if context.resilient_parsing or context.params.get("keep") or source is None or source.name == "DEFAULT":
         return folder
     from storage.errors import StoreError
-    from storage.located import located
+    from storage.place.located import located
 
     if located(folder).is_empty():
         raise StoreError(
@@ -171,8 +171,8 @@ def reading_or_shipped(store: Path, *, allow_degraded: bool) -> "Store":
         store: Folder or address of the store.
         allow_degraded: As in `reading`.
     """
-    from storage.located import located
-    from storage.shipped import described, shipped_store, shipped_version
+    from storage.place.located import located
+    from storage.table.shipped import described, shipped_store, shipped_version
 
     if located(store).is_empty() and (shipped := shipped_store()) is not None:
         table = described(shipped_version())
@@ -187,7 +187,7 @@ def _print_damage(sentence: str) -> None:
 
 def shown(store: Path) -> str:
     """Return the name that the user gave a store."""
-    from storage.located import located
+    from storage.place.located import located
 
     return located(store).name
 

@@ -20,7 +20,7 @@ from storage.errors import StoreError
 from storage.schema import import_content, origin_text
 
 if TYPE_CHECKING:
-    from storage.lookup_table import LookupTable
+    from storage.table.lookup_table import LookupTable
 
 TableFile = Annotated[
     Path | None,
@@ -37,9 +37,9 @@ def publish(
 ) -> None:
     """Write all answers of a store into one Parquet file, and its Croissant description next to it."""
     from storage import open_store
-    from storage.croissant import write_description
-    from storage.located import not_address
-    from storage.lookup_table import lookup_table, write_lookup_table
+    from storage.place.located import not_address
+    from storage.table.croissant import write_description
+    from storage.table.lookup_table import lookup_table, write_lookup_table
 
     not_address(out, "folder")
     with open_store(store) as opened:
@@ -53,7 +53,7 @@ def publish(
 
 def show(file: TableFile = None, json: Json = False) -> None:
     """Check a lookup table, and print its version and its number of rows for each problem."""
-    from storage.lookup_table import read_lookup_table
+    from storage.table.lookup_table import read_lookup_table
 
     table = read_lookup_table(file or _shipped())
     counts = Counter(table.rows["problem"].to_pylist())
@@ -90,8 +90,8 @@ def import_(
     Nothing is imported if a recomputed bracket contradicts the table.
     """
     from flows.runs.recompute import check_import, new_seed
-    from storage.located import located
-    from storage.lookup_table import import_lookup_table, read_lookup_table
+    from storage.place.located import located
+    from storage.table.lookup_table import import_lookup_table, read_lookup_table
 
     table = read_lookup_table(file or _shipped())
     place = located(store)
@@ -115,7 +115,7 @@ def remove(
 ) -> None:
     """Delete the rows that were imported from a lookup table, and no others."""
     from storage.compaction import remove as remove_rows
-    from storage.located import located
+    from storage.place.located import located
 
     place = located(store)
     _print({"version": version, "removed": remove_rows(place, version), "store": place.name}, json)
@@ -127,7 +127,7 @@ def diff(
     json: Json = False,
 ) -> None:
     """Compare two lookup tables: common brackets, moved brackets. Exits with 1 on a contradiction."""
-    from storage.lookup_table import Moved, compare, read_lookup_table
+    from storage.table.lookup_table import Moved, compare, read_lookup_table
 
     tables = [read_lookup_table(path) for path in (old, new)]
     moved = compare(*tables)
@@ -147,7 +147,7 @@ def diff(
 
 def _shipped() -> Path:
     """Return the path of the shipped table, or raise an error."""
-    from storage.shipped import shipped_file
+    from storage.table.shipped import shipped_file
 
     if (path := shipped_file()) is None:
         raise DomainError("Expected the path of a lookup table: this installation has no shipped table.")

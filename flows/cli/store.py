@@ -123,7 +123,7 @@ def export(
 @contextlib.contextmanager
 def _output(target: Path | None) -> Iterator[BinaryIO]:
     """Yield a new file, which replaces the target if the block ends without an error; or standard output."""
-    from storage.disk import replacing
+    from storage.place.disk import replacing
 
     if target is None:
         sys.stdout.flush()

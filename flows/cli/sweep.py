@@ -377,8 +377,8 @@ def _report_content(report: "RunReport") -> dict[str, Any]:
 
 
 def _show_report(report: "RunReport", store: Path) -> None:
+    from flows.runs.batches import failures
     from flows.runs.progress import duration
-    from flows.runs.tally import failures
 
     now = report.now
     what = (

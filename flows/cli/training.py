@@ -10,7 +10,7 @@ import typer
 from flows.answers.ask import UncoveredError
 from flows.answers.parse import LOADERS, UNKNOWN
 from flows.answers.question import COMPARED, question, spread, typed
-from flows.answers.training_run import print_roundings, roundings_of
+from flows.answers.training.training_run import print_roundings, roundings_of
 from flows.cli import options
 from flows.cli.options import (
     AllowDegraded,
@@ -201,8 +201,8 @@ def epsilon(
     from flows.answers.explain import explained
     from flows.answers.held import answer_to, answered_rows
     from flows.answers.show import Aside, print_answer
-    from flows.answers.statement import checked_format
-    from flows.answers.statement import statement as statement_about
+    from flows.answers.training.statement import checked_format
+    from flows.answers.training.statement import statement as statement_about
 
     statement = None if statement is None else checked_format(statement)
     several = spread(run)
@@ -214,7 +214,7 @@ def epsilon(
         return _table(several, named_methods(method), store, stored_only, limit_seconds, json, allow_degraded)
     (words,) = several
     if words.get("sampling") == UNKNOWN and "run" not in words:
-        from flows.answers.any_sampler import any_sampler, candidates, print_any
+        from flows.answers.training.any_sampler import any_sampler, candidates, print_any
 
         if method or statement:
             raise DomainError(f"Expected no --method and no --statement with --sampling {UNKNOWN}.")
@@ -314,10 +314,10 @@ def compare(
 
     Each row comes from the store if the store has exactly the computed bracket; otherwise it is computed now.
     """
-    from flows.answers.compare import problems
-    from flows.answers.compare_output import print_rows
     from flows.answers.explain import explained
     from flows.answers.held import answered_rows
+    from flows.answers.training.compare import problems
+    from flows.answers.training.compare_output import print_rows
 
     asked, notes = problems(typed(run))
     with reading(store, allow_degraded=allow_degraded) as opened:

@@ -21,6 +21,7 @@ from prefect.states import Cancelled, Completed, Crashed, Failed
 from pydantic import WithJsonSchema
 
 from flows.deployments.shown import Log, Shown, asking_once, check_address
+from flows.runs.batches import failures
 from flows.runs.method_runs import WITH_FAILURES
 from flows.runs.orchestration import run_name
 from flows.runs.plan import MAX_POINTS
@@ -28,7 +29,6 @@ from flows.runs.progress import duration
 from flows.runs.run import InterruptedRunError, RunReport, run
 from flows.runs.signals import end_with_parent
 from flows.runs.status import Coverage, check_share, too_many_failed
-from flows.runs.tally import failures
 from flows.spec.sweep import display_name, embedded_names, load
 from privcore.errors import DomainError, PrivsweepError
 from storage import open_store

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from flows.runs.tally import StatusTally
+from flows.runs.batches import StatusTally
 from privcore.answer import FAILURES
 from tasks.work import Done
 

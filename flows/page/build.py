@@ -18,9 +18,9 @@ from privcore import DomainError
 from storage import Store, StoreError
 from storage.errors import reason
 from storage.export import columns_as_parquet
-from storage.located import outside_stores
-from storage.lookup_table import lookup_table, to_parquet
-from storage.shipped import shipped_version
+from storage.place.located import outside_stores
+from storage.table.lookup_table import lookup_table, to_parquet
+from storage.table.shipped import shipped_version
 
 CATALOGUE = "catalogue.json"
 PARQUET = "table.parquet"

@@ -2,7 +2,7 @@
 
 from flows.answers.parse import SAMPLING
 from flows.answers.question import relation_of
-from flows.answers.statement import (
+from flows.answers.training.statement import (
     ASSUMED_SENTENCE,
     AUTHOR_SENTENCE,
     EXCLUDED_SENTENCE,

@@ -9,8 +9,7 @@ from flows.answers.ask import UncoveredError
 from flows.answers.sourced import from_store
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Block, Document, Heading, Paragraph
-from flows.reports.provenance import provenance, source
-from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
+from flows.reports.stored import StoredAnswer, brackets, check_exists, provenance, source, stored
 from flows.reports.summary import REFUTED, summary_of_audits
 from flows.reports.tables import contradictions_about
 from privcore import Answer, Bracket, Point, Problem, evaluate, find, find_problem

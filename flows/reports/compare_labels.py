@@ -10,15 +10,14 @@ from flows.answers.ask import UncoveredError
 from flows.printing import exactly
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Block, Document, Heading, Paragraph
-from flows.reports.provenance import provenance, source
-from flows.reports.stored import StoredAnswer, brackets, check_exists, stored
+from flows.reports.stored import StoredAnswer, brackets, check_exists, provenance, source, stored
 from flows.reports.summary import summary_of_bags
 from flows.reports.tables import contradictions_about
 from privcore import Bracket, find_problem
 from privcore.answer import attributed, tables_of
 from storage import Store
 from storage.schema import origin_text
-from storage.views import remedy
+from storage.sql.views import remedy
 
 NAME = "compare-labels"
 ADVANTAGE, QUANTILE = "label-advantage", "label-ratio-quantile"

@@ -10,8 +10,7 @@ from flows.printing import listed
 from flows.reports.comparison import lacking
 from flows.reports.document import Block, Document, Heading, Paragraph, counted
 from flows.reports.plot import Mark, Plot, drawable
-from flows.reports.provenance import provenance, source
-from flows.reports.stored import StoredAnswer, check_exists, stored
+from flows.reports.stored import StoredAnswer, check_exists, provenance, source, stored
 from flows.reports.summary import summary
 from flows.reports.tables import contradictions_about, of_answers
 from privcore import PROBLEMS, Problem, intersect

@@ -7,8 +7,7 @@ from typing import Any
 from flows.answers.ask import UncoveredError
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Block, Document, Heading, Paragraph
-from flows.reports.provenance import provenance, source
-from flows.reports.stored import brackets, check_exists, stored
+from flows.reports.stored import brackets, check_exists, provenance, source, stored
 from flows.reports.summary import summary_of_schemes
 from flows.reports.tables import contradictions_about
 from privcore import find_problem

@@ -16,8 +16,8 @@ from flows.reports import charts
 from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted
 from flows.reports.plot import Plot, captions, shown
 from privcore import DomainError
-from storage.disk import write_atomically
-from storage.located import outside_stores
+from storage.place.disk import write_atomically
+from storage.place.located import outside_stores
 
 _SNIPPET = """
 for (const figure of document.querySelectorAll("figure.chart")) {

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.compare import DARK, LIGHT, NAMES, problems
-from flows.answers.compare_output import brief
 from flows.answers.question import adjacency_of
+from flows.answers.training.compare import DARK, LIGHT, NAMES, problems
+from flows.answers.training.compare_output import brief
 from flows.printing import say
 from flows.reports.charts import altair, svg
 from storage import Store, open_store
-from storage.disk import write_atomically
+from storage.place.disk import write_atomically
 
 RUN = {"sigma": "1.1", "delta": "1e-5", "epochs": "10"}
 SIZES = {"examples": "60000", "batch_size": "256"}

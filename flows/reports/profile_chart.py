@@ -18,7 +18,7 @@ from flows.reports.plot import Mark, Plot
 from privcore import Bracket, DomainError
 from privcore.extras import require
 from privcore.training import RunProfile
-from storage.disk import write_atomically
+from storage.place.disk import write_atomically
 
 SUFFIXES = (*FORMATS, "html")
 X_NAME, Y_NAME = "false positive rate", "true positive rate"

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
-from flows.answers.compare import NAMES
 from flows.answers.parse import SAMPLING
 from flows.answers.sweep_table import Line, sweep_lines
+from flows.answers.training.compare import NAMES
 from flows.printing import exactly, listed
 from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted
 from flows.reports.plot import Axes, Mark, Plot, axes, drawable, pairs
-from flows.reports.provenance import provenance, source
-from flows.reports.stored import StoredAnswer, check_exists, conflicts, stored
+from flows.reports.stored import StoredAnswer, check_exists, conflicts, provenance, source, stored
 from flows.reports.summary import summary
 from flows.reports.tables import contradictions_of, of_answers, of_brackets, of_failures
 from flows.runs.plan import check_size
@@ -191,7 +190,7 @@ def heading(sweep: Sweep) -> str:
     Example:
         >>> from flows.spec.sweep import load
         >>> heading(load("allocation-figure2"))
-        'Epsilon against noise for 100, 1000 and 10000 steps: random allocation, Poisson'
+        'Epsilon against noise for 100, 1000 and 10000 steps: Poisson, random allocation'
     """
     title = sweep.title or sweep.name
     families = [grid.problem.name.rpartition("-")[0] for grid in sweep.grids]

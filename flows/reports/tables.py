@@ -15,7 +15,7 @@ from privcore.answer import tables_of
 from privcore.parameter import Value
 from storage import Store
 from storage.schema import IMPORTS, NOT_RECOMPUTED, origin_text
-from storage.views import remedy
+from storage.sql.views import remedy
 
 Columns = dict[str, list[str]]
 

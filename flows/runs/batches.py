@@ -1,7 +1,9 @@
-"""The batches of a plan: ranges of places, whose points are made when a batch is handed out."""
+"""The batches of a plan, whose points are made when a batch is handed out, and sums of their outcomes."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import overload
 
@@ -12,10 +14,12 @@ from flows.runs.ledger import Ledger
 from flows.runs.section import Prices, Section
 from flows.spec.box import chunks
 from flows.spec.levels import Column, Numbers
+from privcore.answer import FAILURES, Status
 from privcore.method import Method
 from privcore.problem import Problem
 from tasks.batch import Batch, Columns, Span, aim, cut
 from tasks.guard import Limits
+from tasks.work import Done
 
 
 class Group:
@@ -160,3 +164,54 @@ class Batches(Sequence[Batch]):
             return [self[i] for i in range(len(self))[index]]
         start, stop = int(self._starts[index]), int(self._stops[index])
         return self._groups[int(self.group[index])].batch(start, stop, float(self.seconds[index]))
+
+
+@dataclass
+class StatusTally:
+    """Sums of batches, such as those of one problem and method.
+
+    Attributes:
+        statuses: Number of points by status.
+        seconds: Wall time of their evaluations together.
+        batches: Number of batches.
+    """
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    batches: int = 0
+
+    def add(self, done: Done) -> None:
+        """Add a batch."""
+        self.statuses.update({str(status): n for status, n in done.statuses.items()})
+        self.seconds += done.seconds
+        self.batches += 1
+
+    @property
+    def points(self) -> int:
+        """Number of points."""
+        return self.statuses.total()
+
+    @property
+    def failed(self) -> int:
+        """Number of points without an answer, except points to which the method does not apply."""
+        return sum(self.statuses[status] for status in FAILURES)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether points failed, and no point has an answer."""
+        return bool(self.failed) and not self.statuses[Status.OK]
+
+    def __str__(self) -> str:
+        """Return the sums in words."""
+        failed = f", {self.failed} failed ({failures(self.statuses)})" if self.failed else ""
+        return f"{self.points} points{failed}, {self.seconds:.3g} s of one core"
+
+
+def failures(statuses: Mapping[str, int]) -> str:
+    """Return the numbers of failed points by status, in words.
+
+    Example:
+        >>> failures({"ok": 5, "timeout": 2, "crashed": 1})
+        '1 crashed, 2 timeout'
+    """
+    return ", ".join(f"{n} {word}" for word, n in sorted(statuses.items()) if word in FAILURES and n)

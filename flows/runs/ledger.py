@@ -29,7 +29,7 @@ _LEAST_FAILURE, _LEAST_ANSWER = 2, 253
 class Ledger:
     """The points of a sweep, with their statuses in a store.
 
-    Of several rows of a point, the one counts that the views show: `storage.views.CHOICE`.
+    Of several rows of a point, the one counts that the views show: `storage.sql.views.CHOICE`.
 
     Args:
         grids: The grids of the sweep.

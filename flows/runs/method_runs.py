@@ -11,8 +11,8 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Completed, Failed
 
+from flows.runs.batches import StatusTally
 from flows.runs.plan import Share
-from flows.runs.tally import StatusTally
 from tasks.work import Done
 
 WITH_FAILURES = "Completed with failures"

@@ -13,9 +13,9 @@ from flows.runs.plan import Share
 from flows.runs.server import HomeError, SchedulerError, own_server
 from flows.runs.signals import sigterm_interrupts
 from privcore.extras import require
-from storage.disk import is_sheltered, make_private
 from storage.errors import StoreError
-from storage.located import CACHE_VARIABLE, cache_folder
+from storage.place.disk import is_sheltered, make_private
+from storage.place.located import CACHE_VARIABLE, cache_folder
 from tasks.work import Done
 
 DRAIN_SECONDS = 10.0  # for Prefect to send the rest to its server, before we stop the server

@@ -61,7 +61,7 @@ def calibration(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple
     Raises:
         StoreError: The store cannot be read.
     """
-    from storage.views import view_name
+    from storage.sql.views import view_name
 
     found: dict[tuple[str, str], Calibration] = {}
     stored = [kind for kind in kinds if store.names(kind.name)]

@@ -24,7 +24,7 @@ from tasks.work import Done
 
 if TYPE_CHECKING:
     from flows.runs.plan import Plan
-    from storage.folder import Folder
+    from storage.place.folder import Folder
     from tasks.work import Done
 
 REDRAW_EVERY = 0.5

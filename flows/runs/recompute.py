@@ -32,12 +32,12 @@ from privcore.answer import Status, attributed, tables_of
 from privcore.errors import DomainError, PrivsweepError
 from storage.errors import StoreError
 from storage.schema import import_text, object_in, provenance
-from storage.views import ROUNDING, source_of
+from storage.sql.views import ROUNDING, source_of
 from tasks.guard import Limits, estimate
 
 if TYPE_CHECKING:
     from storage import Store
-    from storage.lookup_table import LookupTable
+    from storage.table.lookup_table import LookupTable
 
 PATIENCE = 1.0
 """Estimated seconds of the other methods that judge a row, or that of the row itself if it is larger."""
@@ -336,7 +336,7 @@ def check_import(table: "LookupTable", count: int, seed: int = 0) -> Recomputed:
         count: Number of drawn rows, >= 0.
         seed: Seed of the draw.
     """
-    from storage.lookup_table import answered_rows
+    from storage.table.lookup_table import answered_rows
 
     names = {kind.name: list(kind.parameters) for kind in PROBLEMS}
     rows = sorted(answered_rows(table), key=lambda row: _drawn(row["point_id"], seed)) if count else []

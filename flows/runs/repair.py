@@ -22,9 +22,9 @@ from flows.spec.sweep import Sweep, from_spec
 from privcore.answer import FAILURES
 from privcore.errors import PrivsweepError
 from privcore.point import Point
-from storage.layout import DATA
 from storage.manifest import INCOMPLETE, Manifest, write_manifest
 from storage.parts import ids_hash
+from storage.place.layout import DATA
 from storage.schema import provenance
 from storage.verify import set_aside, told_points, untrue_records
 from tasks.engine import AUTO

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from privcore.errors import ExitCode, PrivsweepError
-from storage.disk import without_links
+from storage.place.disk import without_links
 from tasks import own_process
 from tasks.own_process import catch_up
 from tasks.ports import free_port

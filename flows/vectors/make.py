@@ -16,7 +16,7 @@ from flows.answers.ask import CONFLICT, Asked, ask
 from flows.vectors.questions import COUNTS, questions
 from privcore import Method, Problem, find, methods_for
 from privcore.registry import versions
-from storage.disk import write_atomically
+from storage.place.disk import write_atomically
 
 FILE = Path(__file__).with_name("vectors.jsonl")
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import scipy
 
 from privcore import params
-from privcore.allocation.dong import overlap_bound
 from privcore.allocation.problems import (
     ALLOCATION,
     LAPLACE_ALLOCATION,
@@ -21,6 +20,7 @@ from privcore.allocation.problems import (
     SampledAllocation,
     Unamplified,
 )
+from privcore.allocation.published.dong import overlap_bound
 from privcore.allocation.reduction import (
     HOPELESS,
     MOST_CHOSEN,
@@ -33,6 +33,7 @@ from privcore.allocation.reduction import (
     exact,
 )
 from privcore.answer import Answer
+from privcore.likelihood_ratio.allocated.symmetric import LARGEST_THRESHOLD
 from privcore.likelihood_ratio.distribution import Resolution
 from privcore.likelihood_ratio.questions import (
     SHARE,
@@ -48,7 +49,6 @@ from privcore.likelihood_ratio.questions import (
 from privcore.likelihood_ratio.ratios import BEYOND, OneOfSteps, attained, repeated
 from privcore.likelihood_ratio.ratios import Gaussian as GaussianRatio
 from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step, private_closed_form
-from privcore.likelihood_ratio.symmetric import LARGEST_THRESHOLD
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_bounds
 from privcore.papers import BALLE_WANG, DONG, FELDMAN_SHENFELD

@@ -11,14 +11,7 @@ from privcore import params
 from privcore.allocation.certified import ANSWERED, Answered, closed_form, leaks, rate_of, step_of
 from privcore.allocation.reduction import MOST_STEPS, exact
 from privcore.answer import Answer
-from privcore.likelihood_ratio.distribution import (
-    LikelihoodRangeError,
-    RatioBracket,
-    Resolution,
-    mixed,
-    product_of,
-)
-from privcore.likelihood_ratio.ends import (
+from privcore.likelihood_ratio.allocated.ends import (
     Conditional,
     conditional,
     lower_add,
@@ -26,8 +19,16 @@ from privcore.likelihood_ratio.ends import (
     upper_add,
     upper_remove,
 )
-from privcore.likelihood_ratio.k_of_t import k_of_t, levels_of
-from privcore.likelihood_ratio.losses import PLACES, Participation, rounded_losses, spread_losses
+from privcore.likelihood_ratio.allocated.k_of_t import k_of_t, levels_of
+from privcore.likelihood_ratio.allocated.losses import PLACES, Participation, rounded_losses, spread_losses
+from privcore.likelihood_ratio.allocated.saddle import Saddle, saddle
+from privcore.likelihood_ratio.distribution import (
+    LikelihoodRangeError,
+    RatioBracket,
+    Resolution,
+    mixed,
+    product_of,
+)
 from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.likelihood_ratio.questions import (
     FIRST_DELTA,
@@ -38,7 +39,6 @@ from privcore.likelihood_ratio.questions import (
     question_of,
     tier,
 )
-from privcore.likelihood_ratio.saddle import Saddle, saddle
 from privcore.likelihood_ratio.steps import Step
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import UNIT

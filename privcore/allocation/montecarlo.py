@@ -14,8 +14,7 @@ from privcore.allocation.sums import log_exceedances
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.betting import BETTING, width_note
-from privcore.numerics.bounded_mean import MOST_GROUPS, SampledMean
+from privcore.numerics.bounded_mean import BETTING, MOST_GROUPS, SampledMean, width_note
 from privcore.numerics.rounding import FEW_OPERATIONS, probability_at_most
 from privcore.papers import CHUA_BALLS
 

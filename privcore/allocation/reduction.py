@@ -12,6 +12,7 @@ import scipy
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.problems import FEWER_THAN_STEPS
+from privcore.likelihood_ratio.allocated.symmetric import chosen
 from privcore.likelihood_ratio.distribution import (
     LikelihoodRangeError,
     RatioBracket,
@@ -26,7 +27,6 @@ from privcore.likelihood_ratio.grid import MOST_CELLS
 from privcore.likelihood_ratio.pld import from_pld, to_pld
 from privcore.likelihood_ratio.questions import SHARE, SMALLEST_DELTA, Question
 from privcore.likelihood_ratio.steps import GaussianStep, Step
-from privcore.likelihood_ratio.symmetric import chosen
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

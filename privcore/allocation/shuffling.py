@@ -20,6 +20,7 @@ from privcore.allocation.sums import (
 )
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
+from privcore.likelihood_ratio.allocated.opposed import opposed
 from privcore.likelihood_ratio.distribution import (
     LARGEST_RATIO,
     LikelihoodRangeError,
@@ -29,7 +30,6 @@ from privcore.likelihood_ratio.distribution import (
     product_of,
 )
 from privcore.likelihood_ratio.grid import MOST_CELLS, Array
-from privcore.likelihood_ratio.opposed import opposed
 from privcore.likelihood_ratio.questions import cost, first_fineness, from_below, powering, question_of
 from privcore.likelihood_ratio.steps import GaussianStep
 from privcore.method import Cost, Direction, Method

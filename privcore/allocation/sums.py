@@ -14,6 +14,8 @@ from privcore.allocation.problems import ALLOCATION, Allocation
 from privcore.allocation.reduction import exact
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
+from privcore.likelihood_ratio.allocated.symmetric import LARGEST_SUMMED as LARGEST_THRESHOLD
+from privcore.likelihood_ratio.allocated.symmetric import losses, summed
 from privcore.likelihood_ratio.distribution import (
     LARGEST_RATIO,
     LikelihoodRangeError,
@@ -25,8 +27,6 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.questions import FIRST_DELTA, SHARE, SMALLEST_DELTA, question_of
 from privcore.likelihood_ratio.steps import Step
-from privcore.likelihood_ratio.symmetric import LARGEST_SUMMED as LARGEST_THRESHOLD
-from privcore.likelihood_ratio.symmetric import losses, summed
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import LOG_EXCEEDANCE
 from privcore.papers import CHUA_BALLS, FELDMAN_SHENFELD

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from privcore import params
 from privcore.allocation import params as allocation_params
 from privcore.allocation.calibration import NoiseBracket, search_cost, smallest_noise
-from privcore.allocation.combined import AllocationCombined
 from privcore.allocation.problems import Allocation, AllocationEpsilon, AllocationError, ErrorOfMean
+from privcore.allocation.published.combined import AllocationCombined
 from privcore.answer import Answer, Status
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.betting import BETTING, betting_lower, betting_upper, width_note
+from privcore.numerics.bounded_mean import BETTING, betting_lower, betting_upper, width_note
 from privcore.numerics.rounding import SHORT_FORMULA, SUBNORMAL, SUMMED
 from privcore.papers import FELDMAN_SHENFELD
 

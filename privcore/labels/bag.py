@@ -9,7 +9,6 @@ from scipy.special import expit
 
 from privcore.answer import Answer
 from privcore.distributions.prior_finite import FinitePrior
-from privcore.labels import noisy_sums
 from privcore.labels.bag_problems import (
     BagAdvantage,
     BagPosterior,
@@ -18,9 +17,10 @@ from privcore.labels.bag_problems import (
     ReleaseProbability,
     ReleaseRatio,
 )
-from privcore.labels.poisson_binomial import FLOOR, LOSS, leave_one_out, pmf, relative_error
-from privcore.labels.response import outputs, response_advantage
-from privcore.labels.rows import advantage, likelihoods
+from privcore.labels.bounds.response import outputs, response_advantage
+from privcore.labels.sums import noisy_sums
+from privcore.labels.sums.poisson_binomial import FLOOR, LOSS, leave_one_out, pmf, relative_error
+from privcore.labels.sums.rows import advantage, likelihoods
 from privcore.method import Cost, Direction, Method
 from privcore.papers import BUSA_FEKETE
 

@@ -9,10 +9,8 @@ import scipy
 from privcore.answer import Answer
 from privcore.distributions.prior import Cells, Prior
 from privcore.distributions.prior_density import Beta, Uniform
-from privcore.labels import compositions, noisy_sums
 from privcore.labels import params as label_params
-from privcore.labels.compositions import multisets
-from privcore.labels.poisson_binomial import Array, relative_error
+from privcore.labels.bounds.response import accuracy
 from privcore.labels.problems import (
     SINGLE,
     LabelAdvantage,
@@ -20,8 +18,10 @@ from privcore.labels.problems import (
     LabelAttackAccuracy,
     LabelProblem,
 )
-from privcore.labels.response import accuracy
-from privcore.labels.rows import advantage, discrete, likelihoods, overturned_ends
+from privcore.labels.sums import compositions, noisy_sums
+from privcore.labels.sums.compositions import multisets
+from privcore.labels.sums.poisson_binomial import Array, relative_error
+from privcore.labels.sums.rows import advantage, discrete, likelihoods, overturned_ends
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot, of_groups
 from privcore.papers import BUSA_FEKETE

@@ -8,10 +8,10 @@ import numpy as np
 
 from privcore.answer import Answer
 from privcore.distributions.prior_finite import FinitePrior
-from privcore.labels import compositions
-from privcore.labels.compositions import Counts, Rows
+from privcore.labels.bounds.reach import beyond_reach, changes_nothing, decided
+from privcore.labels.bounds.response import accuracy
+from privcore.labels.bounds.tails import several
 from privcore.labels.draws import rows_of_others
-from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
 from privcore.labels.problems import (
     SINGLE,
     AtEta,
@@ -27,10 +27,10 @@ from privcore.labels.problems import (
     LabelRatioTailAt,
 )
 from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail, too_rare
-from privcore.labels.reach import beyond_reach, changes_nothing, decided
-from privcore.labels.response import accuracy
-from privcore.labels.rows import advantage
-from privcore.labels.tails import several
+from privcore.labels.sums import compositions
+from privcore.labels.sums.compositions import Counts, Rows
+from privcore.labels.sums.poisson_binomial import FLOOR, Array, relative_error
+from privcore.labels.sums.rows import advantage
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.sums import dot
 from privcore.papers import BUSA_FEKETE

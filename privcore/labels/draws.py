@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from privcore.distributions.prior_finite import FinitePrior
 from privcore.distributions.prior_notation import prior
-from privcore.labels.poisson_binomial import Array, pmf
+from privcore.labels.bounds.reach import decided
 from privcore.labels.problems import AtEta, LabelAdvantageTail, LabelProblem
-from privcore.labels.reach import decided
-from privcore.labels.rows import members, one_by_one
-from privcore.numerics.betting import betting_lower, betting_upper
+from privcore.labels.sums.poisson_binomial import Array, pmf
+from privcore.labels.sums.rows import members, one_by_one
+from privcore.numerics.bounded_mean import betting_lower, betting_upper
 from privcore.numerics.clopper_pearson import rate_at_most
 from privcore.numerics.rounding import PARTS_OF_BAGS
 

@@ -8,14 +8,14 @@ import numpy as np
 from privcore.answer import Answer, intersect
 from privcore.distributions.prior import Prior
 from privcore.distributions.prior_density import Density
-from privcore.labels.poisson_binomial import SMALLEST, Array, binomial
+from privcore.labels.bounds.reach import LabelsUnchanged
+from privcore.labels.bounds.response import accuracy
+from privcore.labels.bounds.root import LabelsBernstein, LabelsChernoff, LabelsRoot
+from privcore.labels.bounds.tails import PARTITION, is_constant
+from privcore.labels.bounds.variation import LabelsDominated, LabelsVariation
 from privcore.labels.problems import SINGLE, Featured, LabelAdvantage, LabelAttackAccuracy
-from privcore.labels.reach import LabelsUnchanged
-from privcore.labels.response import accuracy
-from privcore.labels.root import LabelsBernstein, LabelsChernoff, LabelsRoot
-from privcore.labels.rows import likelihoods, overturned_ends
-from privcore.labels.tails import PARTITION, is_constant
-from privcore.labels.variation import LabelsDominated, LabelsVariation
+from privcore.labels.sums.poisson_binomial import SMALLEST, Array, binomial
+from privcore.labels.sums.rows import likelihoods, overturned_ends
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import LABEL_BOUND
 from privcore.papers import BUSA_FEKETE

@@ -7,11 +7,11 @@ from typing import Self
 
 import numpy as np
 
-from privcore.labels import noisy_sums
-from privcore.labels.poisson_binomial import FLOOR, Array, relative_error
 from privcore.labels.problems import LabelProblem, LabelRatioQuantile, LabelRatioTail
-from privcore.labels.rows import discrete, likelihoods
-from privcore.numerics.betting import log_wealth, width_note
+from privcore.labels.sums import noisy_sums
+from privcore.labels.sums.poisson_binomial import FLOOR, Array, relative_error
+from privcore.labels.sums.rows import discrete, likelihoods
+from privcore.numerics.bounded_mean import log_wealth, width_note
 from privcore.numerics.rounding import BETTED_WEALTH
 from privcore.numerics.sums import dot
 

@@ -12,10 +12,8 @@ import scipy.special
 from numpy.typing import NDArray
 
 from privcore.answer import Answer
+from privcore.labels.bounds.response import accuracy
 from privcore.labels.cells import BINS, coarser_and_spread, spread
-from privcore.labels.noisy_sums import RATES, Complex, CountNoise, noise_of
-from privcore.labels.partition import in_partition
-from privcore.labels.poisson_binomial import Array
 from privcore.labels.problems import (
     SINGLE,
     LabelAdvantage,
@@ -23,7 +21,9 @@ from privcore.labels.problems import (
     LabelAttackAccuracy,
     LabelProblem,
 )
-from privcore.labels.response import accuracy
+from privcore.labels.sums.noisy_sums import RATES, Complex, CountNoise, noise_of
+from privcore.labels.sums.partition import in_partition
+from privcore.labels.sums.poisson_binomial import Array
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import SUMMED, UNIT
 from privcore.numerics.sums import dot

@@ -10,7 +10,9 @@ import numpy as np
 from privcore import params
 from privcore.answer import Answer
 from privcore.distributions.prior_finite import FinitePrior
-from privcore.labels import noisy_sums
+from privcore.labels.bounds.reach import largest_advantage
+from privcore.labels.bounds.response import accuracy, response_advantage
+from privcore.labels.bounds.tails import cap
 from privcore.labels.draws import (
     BagDraws,
     advantages_of_bags,
@@ -22,7 +24,7 @@ from privcore.labels.draws import (
     shares_of_rows,
     with_attacked,
 )
-from privcore.labels.poisson_binomial import Array
+from privcore.labels.learning.release import Releases, releases
 from privcore.labels.problems import (
     SINGLE,
     LabelAdvantage,
@@ -37,13 +39,11 @@ from privcore.labels.problems import (
     LabelRatioTailAt,
 )
 from privcore.labels.ratio import SEARCHED, row_tail_ends, sampled_quantile, too_rare
-from privcore.labels.reach import largest_advantage
-from privcore.labels.release import Releases, releases
-from privcore.labels.response import accuracy, response_advantage
-from privcore.labels.rows import discrete, nodes_needed, quick_ends
-from privcore.labels.tails import cap
+from privcore.labels.sums import noisy_sums
+from privcore.labels.sums.poisson_binomial import Array
+from privcore.labels.sums.rows import discrete, nodes_needed, quick_ends
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.betting import BETTING, betting_lower, betting_upper, width_note
+from privcore.numerics.bounded_mean import BETTING, betting_lower, betting_upper, width_note
 from privcore.papers import BUSA_FEKETE
 from privcore.point import Point
 

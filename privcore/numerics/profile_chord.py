@@ -15,7 +15,7 @@ The profile is *not* convex in $\varepsilon$ itself: that of randomized response
 $\varepsilon_0 / 2$.
 
 Only sums, products and quotients are used, which have the same bits in every language: the page and SQL have
-the same functions (`flows/page/static/chord.js`, `storage/macros.py`).
+the same functions (`flows/page/static/chord.js`, `storage/sql/macros.py`).
 """
 
 from privcore.numerics.rounding import PROFILE_CHORD, SHORT_FORMULA

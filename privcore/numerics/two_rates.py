@@ -14,9 +14,9 @@ import numpy as np
 import scipy
 
 from privcore.method import Cost
-from privcore.numerics.binomial import Array
-from privcore.numerics.binomial_quantiles import (
+from privcore.numerics.binomial import (
     LARGEST_SUMMED,
+    Array,
     normal_quantile,
     quantile_of_few,
     quantile_of_many,

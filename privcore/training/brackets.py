@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from privcore.allocation.conditional import cost_of_choice, enclosed_choice
+from privcore.likelihood_ratio.allocated.losses import Participation
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioBracket, Resolution
 from privcore.likelihood_ratio.grid import MOST_CELLS, Array
-from privcore.likelihood_ratio.losses import Participation
 from privcore.likelihood_ratio.profile import powers_lower, powers_upper
 from privcore.likelihood_ratio.questions import (
     SHARE,

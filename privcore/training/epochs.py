@@ -8,11 +8,11 @@ from privcore import params
 from privcore.allocation.reduction import MOST_CHOSEN, MOST_STEPS, blocks
 from privcore.allocation.shuffling_clones import Clones, counts
 from privcore.constraint import AtMost
+from privcore.likelihood_ratio.allocated.opposed import opposed
+from privcore.likelihood_ratio.allocated.symmetric import chosen
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
-from privcore.likelihood_ratio.opposed import opposed
 from privcore.likelihood_ratio.questions import powering
 from privcore.likelihood_ratio.ratios import Blend, Gaussian, OneOfSteps, Ratio, product, repeated
-from privcore.likelihood_ratio.symmetric import chosen
 from privcore.numerics.rounding import CLONE_COUNTS
 from privcore.training import params as training_params
 from privcore.training.phase import Owned, Phase
@@ -33,7 +33,10 @@ class ChosenSteps(Ratio):
     steps: int
 
     def build(self, res: Resolution) -> RatioBracket:
-        from privcore.likelihood_ratio.k_of_t import k_of_t, level_of  # modules that phases do not need
+        from privcore.likelihood_ratio.allocated.k_of_t import (  # modules that phases do not need
+            k_of_t,
+            level_of,
+        )
         from privcore.likelihood_ratio.steps import GaussianStep
 
         k, t = self.participations, self.steps

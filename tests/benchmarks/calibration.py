@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from flows.answers.noise import Noise, find_noise
+from flows.answers.training.noise import Noise, find_noise
 from privcore import Method, Point, evaluate, find, find_problem
 from privcore.allocation.calibration import smallest_noise
 from tests.benchmarks.enclosures import median

@@ -11,7 +11,7 @@ import numpy as np
 
 from privcore import Point, evaluate, find, find_problem
 from privcore.auditing import recursion
-from privcore.labels.poisson_binomial import SMALLEST, Array, leave_one_out, pmf
+from privcore.labels.sums.poisson_binomial import SMALLEST, Array, leave_one_out, pmf
 from tests.work import counted, noted
 
 Work = Callable[[float], object]

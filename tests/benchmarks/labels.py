@@ -25,9 +25,9 @@ def table() -> Iterator[str]:
     import qif
     from scipy.stats import poisson_binom
 
-    from privcore.labels.noisy_sums import released
-    from privcore.labels.poisson_binomial import leave_one_out
-    from privcore.labels.rows import exact_at
+    from privcore.labels.sums.noisy_sums import released
+    from privcore.labels.sums.poisson_binomial import leave_one_out
+    from privcore.labels.sums.rows import exact_at
 
     rng = np.random.default_rng(1)
     etas = rng.beta(2.0, 30.0, (BAGS, BAG))

@@ -12,7 +12,7 @@ from flows.answers.held import WIDE, any_held, tightened
 from privcore import Problem, find_problem
 from privcore.training import from_sizes
 from storage import Store
-from storage.shipped import shipped_store, shipped_version
+from storage.table.shipped import shipped_store, shipped_version
 from tests.benchmarks.measure import head, row, verdict
 
 QUESTIONS = 200

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from privcore import Problem
-from storage import Store, layout, open_store, publish, to_table
-from storage.located import located
+from storage import Store, open_store, publish, to_table
+from storage.place import layout
+from storage.place.located import located
 from tests.storage.large import (
     DELTAS,
     EPOCHS,

@@ -26,7 +26,7 @@ from flows.runs.ledger import Ledger
 from flows.spec.sweep import load
 from privcore.point import hashed
 from storage import publish
-from storage.located import located
+from storage.place.located import located
 from storage.schema import schema_for, to_table
 from tasks.batch import MOST_POINTS, Batch
 from tests.benchmarks.measure import head, row

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from privcore import Point, evaluate, find, find_problem
 from privcore.registry import versions
 from storage import open_store, publish
-from storage.located import located
+from storage.place.located import located
 from storage.schema import Row, to_table
 from tests.flows.support.claims import ROOT, Claims
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.cli import app as cli
-from storage.shipped import VARIABLE
+from storage.table.shipped import VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0  # seconds for a command

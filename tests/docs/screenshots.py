@@ -12,7 +12,7 @@ from pathlib import Path
 from selenium import webdriver
 
 from flows.page.build import build
-from storage.shipped import shipped_store
+from storage.table.shipped import shipped_store
 from tests.flows.page.browser import chromium, click, file_server, read, text, visit
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli.app import run
-from storage.shipped import VARIABLE
+from storage.table.shipped import VARIABLE
 from tests.docs.pages import matches, play, steps
 from tests.terminal import program
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.shipped import VARIABLE
+from storage.table.shipped import VARIABLE
 from tests.docs.screenshots import SCHEMES, page, picture
 from tests.docs.test_readme import SMALL
 

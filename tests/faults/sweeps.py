@@ -16,7 +16,7 @@ from flows.spec.grid import expand
 from flows.spec.sweep import parse
 from privcore.point import evaluate
 from storage import open_store
-from storage.located import located
+from storage.place.located import located
 from storage.schema import provenance
 from tasks.batch import Batch
 from tasks.guard import Limits, Measured

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from storage import open_store, write_manifest
-from storage.located import CACHE_VARIABLE, located
 from storage.parts import parts
+from storage.place.located import CACHE_VARIABLE, located
 from tests.faults import disk
 from tests.faults.children import FORKED, Child, run, value_of
 from tests.faults.sweeps import POINTS, PROBLEM, ids, sweep

@@ -11,9 +11,9 @@ import pytest
 import tasks.guard
 from privcore import Answer, Status
 from storage import open_store
-from storage.layout import DAY
-from storage.located import located
 from storage.parts import parts
+from storage.place.layout import DAY
+from storage.place.located import located
 from tasks.guard import Limits
 from tasks.work import Job, names_of_parts, published
 from tests.faults.children import value_of
@@ -39,11 +39,11 @@ WALL_CLOCKS = {
     "storage/catalog.py": {"time.time_ns"},  # whether the time of a folder is too recent to rely on
     "storage/garbage.py": {"time.time"},  # age of files that a running process may use, in days
     "storage/heartbeats.py": {"datetime.now"},  # whether a heartbeat is fresh and needs no watching
-    "storage/mirror.py": {"time.time"},  # age of files that killed processes fetched, in days
+    "storage/place/mirror.py": {"time.time"},  # age of files that killed processes fetched, in days
     "storage/parts.py": {"time.time"},  # whether a row is from a time to come, by more than a day
     "storage/verify.py": {"datetime.now"},  # name of a folder in quarantine
-    "storage/snapshot.py": {"time.time"},  # age of snapshots that other users may read, in days
-    "storage/folder.py": {"time.time"},  # age of leftovers, in days
+    "storage/sql/snapshot.py": {"time.time"},  # age of snapshots that other users may read, in days
+    "storage/place/folder.py": {"time.time"},  # age of leftovers, in days
     "tasks/guard.py": {"datetime.now"},  # end of a point; among equal answers the earliest is kept
     "tasks/work.py": {"datetime.now"},  # the same for points that are given up
 }

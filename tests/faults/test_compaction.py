@@ -11,8 +11,8 @@ import pytest
 from storage import open_store
 from storage.compaction import compact
 from storage.garbage import collect, find_garbage
-from storage.located import located
 from storage.parts import parts
+from storage.place.located import located
 from tests.faults import disk
 from tests.faults.children import Child, run, value_of
 from tests.faults.tally import Tally

@@ -8,8 +8,8 @@ import pytest
 import flows.runs.plan
 import flows.runs.run
 from storage import open_store, write_manifest
-from storage.located import located
 from storage.parts import parts
+from storage.place.located import located
 from tests.faults.children import FORKED, Child
 from tests.faults.sweeps import POINTS, content, ids, sweep
 from tests.faults.tally import Tally

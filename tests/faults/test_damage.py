@@ -17,8 +17,8 @@ from flows.cli.app import run
 from privcore import Answer, DomainError, Status, find_problem
 from storage import QueryError, StoreError, open_store, publish, to_table, write_manifest
 from storage.errors import DegradedWarning
-from storage.located import located
 from storage.parts import parts
+from storage.place.located import located
 from tests.faults import children
 from tests.faults.children import value_of
 from tests.faults.sweeps import content, ids, mend, mend_on, mending_points, sweep

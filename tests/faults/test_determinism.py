@@ -10,8 +10,8 @@ from flows.runs.batches import Batches, grouped
 from flows.runs.ledger import Ledger
 from flows.spec.sweep import parse
 from storage import open_store
-from storage.located import located
 from storage.parts import parts
+from storage.place.located import located
 from tasks import engine
 from tasks.work import Job
 from tests.faults.children import run, value_of

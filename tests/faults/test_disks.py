@@ -10,8 +10,8 @@ import pytest
 
 from flows.cli.app import run as command_line
 from storage import StoreError, open_store
-from storage.located import located
 from storage.parts import parts
+from storage.place.located import located
 from tests.faults.children import run, value_of
 from tests.faults.sweeps import POINTS, content, fault_points, ids, sweep, sweep_on
 from tests.faults.tally import Tally

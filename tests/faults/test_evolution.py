@@ -12,8 +12,8 @@ import pytest
 from flows.cli.app import run
 from privcore import find_problem
 from storage import SCHEMA_VERSION, StoreError, open_store, write_manifest
-from storage.located import located
 from storage.parts import parts
+from storage.place.located import located
 from storage.schema import VERSION_KEY
 from tests.faults.tally import Tally
 from tests.storage.made_up import epsilon, manifest, put, rows

@@ -18,8 +18,8 @@ import pytest
 
 from flows.cli.app import run
 from storage import StoreError, open_store
-from storage.located import located
 from storage.parts import parts
+from storage.place.located import located
 from tests.faults.tally import Tally
 from tests.storage.made_up import epsilon, manifest, put, read_rows, row, rows
 from tests.storage.test_parts import republish

@@ -7,8 +7,8 @@ import psutil
 import pytest
 
 from storage import open_store
-from storage.located import located
 from storage.parts import parts
+from storage.place.located import located
 from tasks.guard import Limits
 from tasks.work import Job, names_of_parts, published
 from tests.faults.children import Child, run, value_of

@@ -6,8 +6,8 @@ import pytest
 
 from storage import StoreError, open_store, write_manifest
 from storage.compaction import compact, remove
-from storage.located import located
-from storage.lookup_table import LookupTable, import_lookup_table
+from storage.place.located import located
+from storage.table.lookup_table import LookupTable, import_lookup_table
 from tests.faults import disk
 from tests.faults.children import run, value_of
 from tests.faults.tally import Tally

@@ -11,7 +11,7 @@ import pytest
 from flows.cli import app as cli
 from privcore import Point, evaluate, find, find_problem
 from storage import Row, open_store, publish, to_table
-from storage.located import located
+from storage.place.located import located
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ os.environ |= {"OPENBLAS_NUM_THREADS": "1", "PRIVSWEEP_TABLE": "none"}  # before
 def main(again: list[str]) -> int:
     """Ask every question, print the differences, and write the answers if there is none."""
     from privcore import PROBLEMS
-    from storage.disk import write_atomically
+    from storage.place.disk import write_atomically
     from tests.net import draw
     from tests.net.doors import opened
     from tests.net.questions import ALLOWED, FILE, before

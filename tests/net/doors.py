@@ -23,9 +23,9 @@ from privcore import Answer, Problem
 from privcore.accountant import PrivsweepAccountant, from_opacus
 from privcore.training import from_sizes, written
 from storage import Store, open_store
-from storage.macros import literal
-from storage.shipped import FOLDER, VARIABLE, shipped_store
-from storage.views import view_name
+from storage.sql.macros import literal
+from storage.sql.views import view_name
+from storage.table.shipped import FOLDER, VARIABLE, shipped_store
 from tests.storage.made_up import epsilon, put, row
 
 Ends = tuple[float, float]

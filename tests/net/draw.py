@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from privcore import DomainError, Point, Problem, answering, evaluate, find_problem
 from privcore.parameter import Integer, Real
-from storage.shipped import FOLDER
+from storage.table.shipped import FOLDER
 from tests.net.questions import Question, of_answer
 from tests.privcore.draws import draw_problem
 

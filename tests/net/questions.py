@@ -16,7 +16,7 @@ import privsweep as ps
 from flows.answers.sourced import computed
 from privcore import Answer, Bracket, Point, evaluate, find, find_problem
 from privcore.registry import versions
-from storage.shipped import shipped_version
+from storage.table.shipped import shipped_version
 from tests.net.doors import Doors, command, options, run, table_shipped, typed
 
 FILE = Path(__file__).with_name("before.jsonl")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from flows.answers.noise import confirmed, find_noise
 from flows.answers.parse import problem_of
 from flows.answers.question import adjacency_of, phases_of
 from flows.answers.sourced import asked_until_tight, computed
+from flows.answers.training.noise import confirmed, find_noise
 from privcore import PROBLEMS
 from privcore.params import SIGMA
 from privcore.registry import versions

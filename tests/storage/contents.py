@@ -10,10 +10,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from storage import disk
-from storage.located import located
 from storage.parts import parts
-from storage.views import CHOICE
+from storage.place import disk
+from storage.place.located import located
+from storage.sql.views import CHOICE
 from tests.storage.made_up import read_rows
 
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from privcore import Answer, Cost, Direction, Method, Point, Problem, find, find_problem
 from privcore.parameter import Integer
 from storage import Manifest, Row, Store, open_store, publish, to_table
-from storage.located import located
-from storage.lookup_table import LookupTable, import_lookup_table, lookup_table
 from storage.parts import read_part
+from storage.place.located import located
+from storage.table.lookup_table import LookupTable, import_lookup_table, lookup_table
 
 UnamplifiedEpsilon = find_problem("unamplified-epsilon")
 T = TypeVar("T")

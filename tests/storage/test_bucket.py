@@ -20,15 +20,16 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from storage import Store, StoreError, bucket, mirror, open_store, write_manifest
-from storage.bucket import Bucket, Listing, Objects, connected, content_of, put_new
+from storage import Store, StoreError, open_store, write_manifest
 from storage.compaction import compact
 from storage.export import write_store_sql
-from storage.folder import Folder
 from storage.garbage import collect, find_garbage
 from storage.heartbeats import Heartbeat, beat, heartbeats, stop
-from storage.located import CACHE_VARIABLE, located
 from storage.parts import parts
+from storage.place import bucket, mirror
+from storage.place.bucket import Bucket, Listing, Objects, connected, content_of, put_new
+from storage.place.folder import Folder
+from storage.place.located import CACHE_VARIABLE, located
 from storage.verify import set_aside
 from tests.s3 import keys
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
@@ -361,8 +362,8 @@ def test_objects_are_fetched_in_portions_that_fit_into_memory(
     for first in range(5):
         put(Path(address), rows(2, first=2 * first))
     here = row_hashes(folder(address).root)
-    monkeypatch.setattr("storage.bucket._BYTES_AT_ONCE", 12_000)
-    monkeypatch.setattr("storage.bucket._AT_ONCE", 2)
+    monkeypatch.setattr("storage.place.bucket._BYTES_AT_ONCE", 12_000)
+    monkeypatch.setattr("storage.place.bucket._AT_ONCE", 2)
     elsewhere.go("b")
     assert row_hashes(folder(address).root) == here
 

@@ -14,13 +14,13 @@ import pytest
 from privcore import PROBLEMS, Answer, Bracket, Status, find, intersect
 from privcore.registry import registered
 from storage import Row, Store, StoreError, open_store, publish, to_table, write_manifest
-from storage.build import _empty
 from storage.catalog import _stamp
 from storage.compaction import compact
 from storage.garbage import collect, find_garbage
-from storage.located import located
 from storage.parts import parts
+from storage.place.located import located
 from storage.schema import PROBLEM_KEY
+from storage.sql.build import _empty
 from tests.storage.made_up import NOON, Claims, epsilon, manifest, put, row, rows
 
 pytestmark = pytest.mark.sampled(4)

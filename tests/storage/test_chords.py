@@ -138,7 +138,7 @@ def test_a_search_without_an_index_gives_the_same_chord(root: Path, monkeypatch:
     questions = [epsilon(sigma=rng.uniform(0.5, 2.0), delta=10 ** rng.uniform(-8, -4)) for _ in range(20)]
     with open_store(root) as store:
         indexed = [asked(store, question) for question in questions]
-        monkeypatch.setattr("storage.lookup._stored_values", lambda *_: {})
+        monkeypatch.setattr("storage.sql.lookup._stored_values", lambda *_: {})
         assert [asked(store, question) for question in questions] == indexed
 
 

@@ -9,9 +9,9 @@ import pytest
 from privcore import Answer, Status
 from storage import StoreError, open_store, publish, write_manifest
 from storage.compaction import compact, merged
-from storage.folder import Folder
-from storage.located import located
 from storage.parts import ids_hash, parts
+from storage.place.folder import Folder
+from storage.place.located import located
 from tests.storage.contents import counting, fail_at, kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, manifest, put, read_rows, row, rows
 from tests.suites import some

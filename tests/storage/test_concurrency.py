@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from storage import open_store, write_manifest
-from storage.folder import Folder
-from storage.located import located
 from storage.parts import parts, survey
+from storage.place.folder import Folder
+from storage.place.located import located
 from tests.faults.children import FORKED
 from tests.storage.made_up import epsilon, manifest, put, rows
 
@@ -66,12 +66,12 @@ def test_writers_and_readers_of_one_store_do_not_disturb_one_another(root: Path)
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("listing", ["storage.snapshot.parts", "storage.verify.survey"])
+@pytest.mark.parametrize("listing", ["storage.sql.snapshot.parts", "storage.verify.survey"])
 def test_a_sweep_that_ends_while_a_reader_looks_is_not_taken_for_a_damaged_one(
     root: Path, monkeypatch: pytest.MonkeyPatch, listing: str
 ) -> None:
     put(root, rows(1))
-    listed = {"storage.snapshot.parts": parts, "storage.verify.survey": survey}[listing]
+    listed = {"storage.sql.snapshot.parts": parts, "storage.verify.survey": survey}[listing]
 
     def list_before_the_sweep_ends(place: Folder) -> object:
         found = listed(place)

@@ -13,9 +13,9 @@ import pytest
 
 from privcore import Answer
 from storage import open_store
-from storage.croissant import ANSWERS, description, write_description
-from storage.lookup_table import lookup_table, read_lookup_table, write_lookup_table
-from storage.shipped import FOLDER
+from storage.table.croissant import ANSWERS, description, write_description
+from storage.table.lookup_table import lookup_table, read_lookup_table, write_lookup_table
+from storage.table.shipped import FOLDER
 from tests.storage.made_up import epsilon, imported, put, row, rows
 
 pytestmark = pytest.mark.sampled(2)

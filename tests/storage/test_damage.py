@@ -13,7 +13,7 @@ import pytest
 from privcore import Answer
 from storage import StoreError, open_store, write_manifest
 from storage.errors import DegradedWarning
-from storage.located import located
+from storage.place.located import located
 from storage.verify import set_aside
 from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
 from tests.storage.test_parts import republish

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from storage import open_store, publish, to_table
-from storage.disk import write_atomically
-from storage.located import located
 from storage.manifest import COMPLETE, Manifest, Replacement, write_manifest, write_replacement
+from storage.place.disk import write_atomically
+from storage.place.located import located
 from tests.storage.made_up import rows
 
 Event = tuple[str, Path, int]

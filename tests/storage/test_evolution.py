@@ -10,7 +10,7 @@ import pytest
 from privcore import Answer, Point, find, find_problem
 from storage import SCHEMA_VERSION, StoreError, open_store
 from storage.export import write_store_sql
-from storage.located import located
+from storage.place.located import located
 from storage.schema import VERSION_KEY
 from tests.storage.made_up import epsilon, put, row, rows
 from tests.storage.plain import plainly

@@ -6,7 +6,7 @@ import pytest
 from privcore import Answer, Status
 from storage import open_store, write_manifest
 from storage.export import store_sql, write_store_sql
-from storage.located import located
+from storage.place.located import located
 from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
 from tests.storage.plain import plainly
 

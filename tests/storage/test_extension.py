@@ -8,13 +8,13 @@ from typing import Any
 import duckdb
 import pytest
 
-import storage.build
 import storage.errors
-import storage.snapshot
+import storage.sql.build
+import storage.sql.snapshot
 from privcore import Answer, Status, find_problem
 from storage import open_store
-from storage.located import located
 from storage.manifest import write_manifest
+from storage.place.located import located
 from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
 
 
@@ -22,7 +22,7 @@ from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A word for each snapshot that is made from now on: `built` or `extended`."""
     made: list[str] = []
-    build, extend = storage.build.build, storage.build.extend
+    build, extend = storage.sql.build.build, storage.sql.build.extend
 
     def told(way: str, real: Callable[..., None]) -> Callable[..., None]:
         def work(*arguments: Any) -> None:
@@ -31,8 +31,8 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return work
 
-    monkeypatch.setattr(storage.snapshot, "build", told("built", build))
-    monkeypatch.setattr(storage.snapshot, "extend", told("extended", extend))
+    monkeypatch.setattr(storage.sql.snapshot, "build", told("built", build))
+    monkeypatch.setattr(storage.sql.snapshot, "extend", told("extended", extend))
     return made
 
 

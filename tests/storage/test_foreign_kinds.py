@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from storage import layout, open_store
+from storage import open_store
 from storage.errors import StoreError
 from storage.export import write_store_sql
 from storage.garbage import collect, find_garbage
-from storage.located import located
+from storage.place import layout
+from storage.place.located import located
 from storage.verify import set_aside
 from tests.storage.made_up import epsilon, put, rows
 

@@ -8,9 +8,9 @@ from privcore import Answer, Status
 from storage import open_store, write_manifest
 from storage.compaction import compact
 from storage.garbage import Garbage, collect, find_garbage
-from storage.located import located
 from storage.manifest import Replacement, write_replacement
 from storage.parts import parts
+from storage.place.located import located
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
 from tests.storage.made_up import epsilon, manifest, put, row, rows
 from tests.suites import some

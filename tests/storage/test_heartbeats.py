@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from storage import layout
 from storage.garbage import collect, find_garbage
 from storage.heartbeats import Heartbeat, beat, heartbeats, is_alive, remove_dead, stop
-from storage.located import located
+from storage.place import layout
+from storage.place.located import located
 
 HOUR = timedelta(hours=1)
 

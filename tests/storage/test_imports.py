@@ -10,13 +10,13 @@ from privcore import Answer, find_problem
 from storage import Manifest, StoreError, open_store, publish, to_table, write_manifest
 from storage.compaction import compact, remove
 from storage.export import write_store_sql
-from storage.folder import Folder
 from storage.garbage import collect, find_garbage
-from storage.located import located
-from storage.lookup_table import LookupTable, import_lookup_table, rows_of
 from storage.manifest import manifests
 from storage.parts import parts
-from storage.views import marked, source_of
+from storage.place.folder import Folder
+from storage.place.located import located
+from storage.sql.views import marked, source_of
+from storage.table.lookup_table import LookupTable, import_lookup_table, rows_of
 from tests.storage.contents import row_hashes
 from tests.storage.made_up import Claims, claimed, epsilon, manifest, put, row, rows, table_of
 from tests.storage.plain import plainly

@@ -10,8 +10,9 @@ import pytest
 from flows.runs.recompute import check_import
 from privcore import Answer, Status, find, find_problem
 from storage import Row, StoreError, open_store
-from storage.located import located
-from storage.lookup_table import (
+from storage.place.located import located
+from storage.schema import VERSION_KEY
+from storage.table.lookup_table import (
     KEY,
     LookupTable,
     Moved,
@@ -23,8 +24,7 @@ from storage.lookup_table import (
     read_lookup_table,
     write_lookup_table,
 )
-from storage.schema import VERSION_KEY
-from storage.seed import current
+from storage.table.seed import current
 from tests.storage.contents import counting
 from tests.storage.made_up import Claims, epsilon, put, row, rows
 

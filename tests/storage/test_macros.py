@@ -10,8 +10,8 @@ import pytest
 from privcore import PROBLEMS, Answer, Problem, find, find_problem
 from privcore.training import TrainingRun
 from storage import QueryError, Store, open_store
-from storage.macros import literal
-from storage.views import view_name
+from storage.sql.macros import literal
+from storage.sql.views import view_name
 from tests.storage.made_up import Claims, epsilon, put, row
 from tests.suites import some
 

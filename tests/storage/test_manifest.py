@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage import Manifest, StoreError, manifests, open_store, write_manifest
-from storage.located import located
+from storage.place.located import located
 from tests.storage.made_up import NOON, put, rows
 
 MANIFEST = Manifest(

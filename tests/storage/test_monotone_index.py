@@ -49,10 +49,10 @@ def test_a_grid_that_is_not_tabulated_gives_the_same_answers(
     questions = [*draw(2, 1.0), *draw(3, 1.1), *draw(4, 0.9), *draw(5, 100.0)]
     tabulated, cells = answers(root, questions)
     assert cells > 0
-    monkeypatch.setattr(f"storage.lookup.{limit}", 1)
-    monkeypatch.setattr("storage.lookup.SPARSE", 0.0)
-    monkeypatch.setattr("storage.build.LAYOUT", -1)
-    monkeypatch.setattr("storage.snapshot.LAYOUT", -1)
+    monkeypatch.setattr(f"storage.sql.lookup.{limit}", 1)
+    monkeypatch.setattr("storage.sql.lookup.SPARSE", 0.0)
+    monkeypatch.setattr("storage.sql.build.LAYOUT", -1)
+    monkeypatch.setattr("storage.sql.snapshot.LAYOUT", -1)
     searched, cells = answers(root, questions)
     assert cells == 0
     assert any(found is None for found in searched)
@@ -74,7 +74,7 @@ def test_a_problem_of_one_field_is_looked_up_between_two_stored_values(root: Pat
 
 @pytest.mark.thorough
 def test_a_snapshot_does_not_outlive_the_proofs_it_rests_on() -> None:
-    layout = "from storage.build import LAYOUT; print(LAYOUT)"
+    layout = "from storage.sql.build import LAYOUT; print(LAYOUT)"
     withdrawn = "from privcore import find_problem as f; k = f('poisson-delta'); k.monotone = {}; "
     kept, changed = (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -15,8 +15,8 @@ import pytest
 
 from privcore import Answer, find_problem
 from storage import SCHEMA_VERSION, StoreError, open_store, publish, schema_for, to_table
-from storage.located import located
 from storage.parts import ids_hash, parts
+from storage.place.located import located
 from storage.schema import PROBLEM_KEY, VERSION_KEY
 from tests.faults.children import FORKED
 from tests.storage.made_up import Claims, epsilon, put, read_rows, row, rows

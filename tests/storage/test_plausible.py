@@ -21,9 +21,9 @@ from privcore.registry import registered
 from storage import Row, open_store, publish, to_table
 from storage.compaction import remove
 from storage.errors import StoreError
-from storage.located import located
-from storage.lookup_table import LookupTable, import_lookup_table
 from storage.parts import impossible
+from storage.place.located import located
+from storage.table.lookup_table import LookupTable, import_lookup_table
 from storage.verify import verify
 from tests.storage.made_up import Claims, UnamplifiedEpsilon, epsilon, imported, put, row, table_of
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from storage import StoreError, open_store
-from storage.disk import is_sheltered, make_private
 from storage.heartbeats import beat
-from storage.located import CACHE_VARIABLE, located
-from storage.mirror import make
+from storage.place.disk import is_sheltered, make_private
+from storage.place.located import CACHE_VARIABLE, located
+from storage.place.mirror import make
 from tests.storage.made_up import put, rows
 from tests.storage.test_heartbeats import heartbeat
 

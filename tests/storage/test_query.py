@@ -10,7 +10,7 @@ import pytest
 
 from privcore import PROBLEMS, LimitError
 from storage import QueryError, Store, open_store
-from storage.snapshot import _LOCKED
+from storage.sql.snapshot import _LOCKED
 from tests.storage.made_up import put, rows
 
 pytestmark = pytest.mark.sampled(6)
@@ -158,7 +158,7 @@ def test_a_query_that_needs_too_much_memory_is_stopped(store: Store, monkeypatch
 
 
 def test_a_result_that_is_too_large_is_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.query.LIMIT_BYTES", 10_000_000)
+    monkeypatch.setattr("storage.sql.query.LIMIT_BYTES", 10_000_000)
     with pytest.raises(LimitError, match=r"^The result exceeds 0\.01 GB"):
         store.sql("from range(1000000000000)")
 

@@ -12,10 +12,10 @@ import pytest
 from storage import StoreError, open_store, write_manifest
 from storage.compaction import compact, finish
 from storage.errors import DegradedWarning
-from storage.folder import Folder
-from storage.located import located
 from storage.manifest import Replacement, read_replacement, write_replacement
 from storage.parts import ids_hash, parts, survey
+from storage.place.folder import Folder
+from storage.place.located import located
 from storage.verify import Around, set_aside, told_points, untrue_records, verify
 from tests.storage.contents import kill_at, steps_of
 from tests.storage.made_up import epsilon, manifest, put, read_rows, rows

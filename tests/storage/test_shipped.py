@@ -15,13 +15,13 @@ import pytest
 
 from flows.runs.recompute import Recomputed, compare
 from privcore import Answer, Point, find, find_problem
+from privcore.labels.bounds.reach import changes_nothing
 from privcore.labels.problems import LabelAdvantage
-from privcore.labels.reach import changes_nothing
 from privcore.registry import used_versions, versions
 from storage import StoreError, open_store
-from storage.lookup_table import lookup_table, read_lookup_table, write_lookup_table
 from storage.schema import problem_id
-from storage.shipped import FOLDER, VARIABLE, _opened, shipped_file, shipped_store, shipped_version
+from storage.table.lookup_table import lookup_table, read_lookup_table, write_lookup_table
+from storage.table.shipped import FOLDER, VARIABLE, _opened, shipped_file, shipped_store, shipped_version
 from tests.storage.made_up import epsilon, put, row, table_of
 
 pytestmark = pytest.mark.sampled(3)

@@ -8,8 +8,8 @@ import pytest
 from privcore import Answer
 from storage import QueryError, StoreError, open_store
 from storage.garbage import collect, find_garbage
-from storage.located import CACHE_VARIABLE, located
-from storage.snapshot import contents
+from storage.place.located import CACHE_VARIABLE, located
+from storage.sql.snapshot import contents
 from tests.storage.made_up import epsilon, put, row, rows
 
 
@@ -243,6 +243,6 @@ def test_only_a_lack_of_room_is_called_one(
         raise error
 
     for name in ("build", "build_in_memory"):
-        monkeypatch.setattr(f"storage.snapshot.{name}", fails)
+        monkeypatch.setattr(f"storage.sql.snapshot.{name}", fails)
     with open_store(root) as store, pytest.raises(StoreError, match=sentence):
         store.sql("from results")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from privcore.errors import DomainError
-from storage.located import located
+from storage.place.located import located
 from tasks import engine
 from tasks.cluster import Address, checked, named_cluster, why_unreachable
 from tasks.errors import EngineError

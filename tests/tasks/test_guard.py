@@ -15,7 +15,7 @@ import pytest
 
 from privcore import Method, Problem, Status, evaluate, find, find_problem
 from storage import open_store
-from storage.located import located
+from storage.place.located import located
 from tasks.batch import Batch
 from tasks.guard import ChildError, Guard, Limits
 from tasks.work import Job, run_batch

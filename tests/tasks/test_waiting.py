@@ -7,7 +7,7 @@ import pytest
 
 from privcore import find, find_problem
 from storage import open_store
-from storage.located import located
+from storage.place.located import located
 from tasks.batch import Batch
 from tasks.errors import StoppedError
 from tasks.guard import Limits

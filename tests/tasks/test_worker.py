@@ -12,8 +12,8 @@ import pytest
 
 from privcore import find, find_problem
 from storage import open_store
-from storage.located import located, shared_store_token, store_with
 from storage.parts import parts, publish_packed
+from storage.place.located import located, shared_store_token, store_with
 from storage.schema import Provenance
 from tasks import probe, worker
 from tasks.batch import Batch
@@ -71,7 +71,7 @@ def test_a_token_is_seen_in_its_own_store_only_and_only_while_it_is_kept(tmp_pat
 def test_a_token_never_becomes_so_old_that_another_run_clears_it_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.located.TENDED_EVERY", 0.02)
+    monkeypatch.setattr("storage.place.located.TENDED_EVERY", 0.02)
     with shared_store_token(located(tmp_path)) as token:
         (path,) = tmp_path.glob(".*.tmp")
         os.utime(path, (0, 0))

@@ -13,8 +13,7 @@ from privcore.answer import Answer, Status
 from privcore.membership.gaussian_mean.problems import MembershipRegressionAdvantage
 from privcore.membership.regression.likelihood_ratio import UNIFORMS, draw, log_ratio
 from privcore.method import Cost, Direction, Method
-from privcore.numerics.betting import BETTING, width_note
-from privcore.numerics.bounded_mean import MOST_GROUPS, SampledMean
+from privcore.numerics.bounded_mean import BETTING, MOST_GROUPS, SampledMean, width_note
 from privcore.numerics.rounding import BESSEL_RATIO
 from privcore.papers import AUBINAIS
 

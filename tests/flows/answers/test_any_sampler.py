@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import privsweep as ps
-from flows.answers.noise import NoiseForAny, find_noise
 from flows.answers.parse import LOADERS, SAMPLING
+from flows.answers.training.noise import NoiseForAny, find_noise
 from privcore import find_problem
 from tests.flows.small_store import Command, point, store_of
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from flows.answers.audit import audited, counted, read_scores
+from flows.answers.audits.audit import audited, counted, read_scores
 from flows.answers.show import NEIGHBOURS
 from flows.cli.app import run
 from privcore import Point, evaluate, find, find_problem

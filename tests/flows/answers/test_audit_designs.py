@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy
 
-from flows.answers.audit import INDEPENDENT, Design, Scored, counted
+from flows.answers.audits.audit import INDEPENDENT, Design, Scored, counted
 from privcore import DomainError, Point, evaluate, find, find_problem
 from privcore.auditing import check_half_included, check_one_included, guess_candidates
 from privcore.auditing.exact import exact_tail

@@ -413,7 +413,7 @@ def test_options_that_make_no_sense_are_refused(
 
 
 def test_the_gaussian_family_is_not_quoted_where_it_refutes_less_than_no_model() -> None:
-    from flows.answers.audit_words import _modelled
+    from flows.answers.audits.audit_words import _modelled
 
     assert _modelled(0.01, 0.05) == _modelled(None, 0.05) == ""
     assert _modelled(0.5, 0.05) == ", 0.5 if the mechanism behaves like Gaussian noise"

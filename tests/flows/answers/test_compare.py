@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from flows.answers.ask import Asked, ask
-from flows.answers.compare import problems
-from flows.answers.compare import rows as rows_of
 from flows.answers.sourced import Sourced
+from flows.answers.training.compare import problems
+from flows.answers.training.compare import rows as rows_of
 from privcore import Answer, Problem, find, find_problem
 from privsweep import compare
 from storage import Row, open_store
-from storage.macros import literal
+from storage.sql.macros import literal
 from tests.flows.small_store import Command, point, store_of
 from tests.storage import made_up
 

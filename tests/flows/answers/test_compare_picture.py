@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from flows.answers.compare import NAMES, SchemeRow
-from flows.answers.compare_output import axis_of, picture
 from flows.answers.parse import problem_of
+from flows.answers.training.compare import NAMES, SchemeRow
+from flows.answers.training.compare_output import axis_of, picture
 from privcore import Bracket
 
 FIELDS = {"sigma": 1.1, "steps": 234, "delta": 1e-5, "epochs": 10}

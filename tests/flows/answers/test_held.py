@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from privcore import Answer
-from storage.lookup_table import write_lookup_table
-from storage.shipped import VARIABLE
+from storage.table.lookup_table import write_lookup_table
+from storage.table.shipped import VARIABLE
 from tests.flows.small_store import Command
 from tests.storage.made_up import epsilon, imported, put, row, table_of
 

@@ -8,9 +8,9 @@ import pytest
 
 from privcore import Answer
 from storage import Row
-from storage.lookup_table import LookupTable, write_lookup_table
 from storage.schema import origin_text
-from storage.shipped import FOLDER, VARIABLE
+from storage.table.lookup_table import LookupTable, write_lookup_table
+from storage.table.shipped import FOLDER, VARIABLE
 from tests.flows.small_store import Command
 from tests.storage.made_up import claimed, epsilon, imported, put, row, table_of
 

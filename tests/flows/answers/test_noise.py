@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.answers.ask import Asked, UncoveredError, ask
-from flows.answers.noise import Noise, find_noise, least_noise, sigma_of
+from flows.answers.training.noise import Noise, find_noise, least_noise, sigma_of
 from privcore import DomainError, LimitError, PrivsweepError, UnknownNameError, find_problem
 from privcore.params import SIGMA
 

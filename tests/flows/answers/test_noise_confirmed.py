@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.answers.ask import Asked, UncoveredError
-from flows.answers.noise import confirmed, least_noise, sigma_of, suffices
 from flows.answers.sourced import asked_until_tight
+from flows.answers.training.noise import confirmed, least_noise, sigma_of, suffices
 from privcore import Point, PrivsweepError, Problem, find, find_problem
 from privcore.params import SIGMA
 from tests.flows.small_store import Command, store_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from flows.answers.compare import DARK, LIGHT, NAMES
 from flows.answers.parse import SAMPLING
+from flows.answers.training.compare import DARK, LIGHT, NAMES
 
 WHITE, BLACK = "#ffffff", "#0d1117"  # the grounds of GitHub's pages
 READABLE = 4.5

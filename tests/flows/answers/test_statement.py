@@ -8,7 +8,7 @@ from statistics import NormalDist
 import pytest
 
 from flows.answers.sourced import computed
-from flows.answers.statement import NEIGHBOURS, statement, unit_of
+from flows.answers.training.statement import NEIGHBOURS, statement, unit_of
 from flows.printing import rounded_up
 from privcore import METHODS, DomainError, find_problem
 from privcore.parameter import Choice

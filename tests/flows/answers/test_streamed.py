@@ -17,7 +17,7 @@ from flows.answers.export import FORMATS
 from flows.cli.app import run
 from privcore import LimitError
 from storage import QueryError, open_store
-from storage.query import ROWS
+from storage.sql.query import ROWS
 from tests.storage.made_up import put, rows
 
 PRIVSWEEP = Path(sys.executable).with_name("privsweep")

@@ -10,8 +10,8 @@ from privcore import Answer, Problem, find, find_problem
 from privcore.stored_names import USED_SINCE
 from storage import open_store
 from storage.export import write_store_sql
-from storage.located import located
-from storage.lookup_table import lookup_table
+from storage.place.located import located
+from storage.table.lookup_table import lookup_table
 from tests.storage.made_up import put, row
 from tests.storage.plain import plainly
 

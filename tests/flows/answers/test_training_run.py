@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.answers.training_run import epsilons
+from flows.answers.training.training_run import epsilons
 from privcore import DomainError
 from privcore.training import TrainingRun
 

@@ -11,7 +11,7 @@ from privcore import find_problem
 from privsweep import ask
 from storage import open_store
 from storage.export import write_store_sql
-from storage.located import located
+from storage.place.located import located
 from tests.flows.small_store import Command, point, store_of
 from tests.storage.plain import plainly
 

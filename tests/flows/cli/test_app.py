@@ -14,7 +14,7 @@ from flows.cli import app as cli
 from flows.cli.app import run
 from privcore import ExitCode, PrivsweepError
 from storage.schema import provenance
-from storage.shipped import shipped_version
+from storage.table.shipped import shipped_version
 
 
 def test_help_needs_no_heavy_import_and_lists_the_commands() -> None:

@@ -17,7 +17,7 @@ from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import METHODS, PROBLEMS, Answer, Point, evaluate, find, find_problem
 from storage import Manifest, Row, open_store, publish, to_table, write_manifest
-from storage.located import located
+from storage.place.located import located
 from tests.flows.small_store import Command
 from tests.storage.made_up import put
 from tests.storage.made_up import row as made_up

@@ -9,7 +9,7 @@ import pytest
 
 from flows.cli.app import COMMANDS, PANELS
 from flows.cli.examples import EXAMPLES
-from storage.shipped import FOLDER
+from storage.table.shipped import FOLDER
 
 pytestmark = pytest.mark.xdist_group("examples")
 

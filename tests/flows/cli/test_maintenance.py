@@ -23,8 +23,8 @@ from privcore import Answer, Point, Status, find, find_problem
 from privcore.point import evaluate
 from storage import Row, open_store, publish, to_table, write_manifest
 from storage.compaction import compact
-from storage.located import located
 from storage.parts import parts
+from storage.place.located import located
 from tasks.batch import Batch
 from tasks.guard import Limits, Measured
 from tests.flows.small_store import Command

@@ -10,7 +10,7 @@ from flows.cli.app import run
 from flows.runs import recompute
 from privcore import Answer, Method, Point, Problem, evaluate, find, find_problem
 from storage import publish, to_table
-from storage.located import located
+from storage.place.located import located
 from storage.schema import PROBLEM_KEY
 from tests.storage.made_up import put, row
 

@@ -10,7 +10,7 @@ import pytest
 
 from flows.cli.app import run
 from privcore import Answer, Point, evaluate, find, find_problem
-from storage.lookup_table import read_lookup_table, write_lookup_table
+from storage.table.lookup_table import read_lookup_table, write_lookup_table
 from tests.storage.made_up import epsilon, row, table_of
 
 WORDS = ["unamplified-epsilon", "sigma=1", "delta=1e-5"]

@@ -26,7 +26,7 @@ from privcore import Answer, Point, Status
 from privcore.parameter import Value
 from storage import Row, publish, to_table
 from storage.catalog import open_store
-from storage.located import located
+from storage.place.located import located
 from tests.flows.support import figures
 
 pytestmark = pytest.mark.sampled(4)

@@ -12,9 +12,9 @@ from flows.figures.labels.distributions import RELEASES, SETTINGS
 from flows.figures.labels.setting import releases
 from flows.spec.sweep import load
 from privcore import Point, evaluate, find, find_problem
-from privcore.labels.poisson_binomial import binomial
-from privcore.labels.release import debiased_proportion
-from privcore.labels.root import half_width
+from privcore.labels.bounds.root import half_width
+from privcore.labels.learning.release import debiased_proportion
+from privcore.labels.sums.poisson_binomial import binomial
 from tests.flows.support.claims import Claims, agree
 
 CLAIMS = Claims("reproduction-labels.md")

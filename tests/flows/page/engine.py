@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from privcore import find_problem
-from storage.shipped import FOLDER
+from storage.table.shipped import FOLDER
 from tests.flows.page.browser import Scripted, call
 from tests.flows.page.drawn import METHODS, Asked
 

@@ -12,7 +12,7 @@ from flows.page.tabs import TABS, Tab
 from flows.spec.sweep import load
 from privcore import PROBLEMS, Answer, DomainError, find, find_problem
 from storage import Store, open_store
-from storage.lookup_table import LookupTable, lookup_table, read_lookup_table
+from storage.table.lookup_table import LookupTable, lookup_table, read_lookup_table
 from tests.storage.made_up import put, row, rows
 
 pytestmark = pytest.mark.sampled(3)

@@ -13,7 +13,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from flows.answers.sourced import from_store
-from flows.answers.statement import statement
+from flows.answers.training.statement import statement
 from privcore import DomainError, find_problem
 from storage import open_store
 from tests.flows.page.browser import call, click, complaints, copied, text, visit, wait

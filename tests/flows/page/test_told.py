@@ -18,7 +18,7 @@ from flows.printing import rounded_down, rounded_up
 from flows.spec.sweep import parse
 from privcore import find_problem
 from storage import open_store
-from storage.lookup_table import lookup_table, read_lookup_table
+from storage.table.lookup_table import lookup_table, read_lookup_table
 from tests.flows.page.browser import call, click, complaints, copied, read, shown, text, visit, wait
 
 pytestmark = [pytest.mark.sampled(2), pytest.mark.xdist_group("page")]

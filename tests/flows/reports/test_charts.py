@@ -248,7 +248,7 @@ def test_a_small_contradiction_is_told_with_all_digits() -> None:
 
 
 def test_a_report_of_a_damaged_store_says_so() -> None:
-    from flows.reports.provenance import provenance
+    from flows.reports.stored import provenance
 
     def words(*, degraded: bool) -> str:
         blocks = provenance([], degraded=degraded)

@@ -15,9 +15,9 @@ from flows.spec.sweep import load
 from privcore import Answer, find, find_problem
 from privsweep import compare
 from storage import open_store, publish, to_table
-from storage.located import located
-from storage.lookup_table import LookupTable
-from storage.views import marked
+from storage.place.located import located
+from storage.sql.views import marked
+from storage.table.lookup_table import LookupTable
 from tests.flows.reports.made_up_labels import ADVANTAGE, RELEASED, RESPONDED
 from tests.flows.small_store import Command
 from tests.storage.made_up import claimed, epsilon, imported, put, put_each, row

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from flows.answers.ask import UncoveredError
-from flows.answers.compare import DARK, LIGHT, NAMES
-from flows.answers.compare_output import brief
+from flows.answers.training.compare import DARK, LIGHT, NAMES
+from flows.answers.training.compare_output import brief
 from flows.cli.app import run
 from flows.reports.loaders import CODE, GROUNDS, RUN, SIZES, Bar, bars, picture
 from storage import open_store

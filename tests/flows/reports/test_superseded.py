@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from privcore import Answer, find, stored_names
-from storage.lookup_table import write_lookup_table
+from storage.table.lookup_table import write_lookup_table
 from tests.flows.reports.made_up_labels import ADVANTAGE, RELEASED, RESPONDED
 from tests.flows.small_store import Command
 from tests.storage.made_up import claimed, put_each, table_of

@@ -9,8 +9,8 @@ from flows.runs.plan import calibration
 from privcore import evaluate, find, find_problem
 from privcore.point import Point
 from storage import open_store
-from storage.located import located
 from storage.parts import pack, publish_packed
+from storage.place.located import located
 from storage.schema import Row, to_table
 from tasks.guard import estimate
 

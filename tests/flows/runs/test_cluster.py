@@ -14,8 +14,8 @@ import pytest
 
 from flows.cli import app as cli
 from storage import open_store
-from storage.located import located
 from storage.parts import parts as parts_of
+from storage.place.located import located
 from tests.busy import stretched
 from tests.flows.runs.test_faults import (
     POINTS,
@@ -104,7 +104,7 @@ def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
 
 JOIN = """
 import sys
-from storage.located import located
+from storage.place.located import located
 from tasks import engine
 from tasks.errors import EngineError
 from tasks.guard import Limits

@@ -19,8 +19,8 @@ from flows.runs.batches import Batches, grouped
 from flows.runs.ledger import Ledger
 from flows.spec.sweep import parse
 from storage import Store, open_store
-from storage.located import located
 from storage.parts import parts as parts_of
+from storage.place.located import located
 from tasks import engine
 from tasks.work import Job
 from tests.storage.made_up import read_rows

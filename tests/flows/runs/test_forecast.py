@@ -26,7 +26,7 @@ from flows.runs.forecast import (
 from flows.runs.plan import PER_BATCH, PER_POINT, Work, make_plan, work_of
 from flows.spec.sweep import Sweep, parse
 from storage import open_store
-from storage.located import located
+from storage.place.located import located
 from tasks import engine
 from tasks.guard import Limits
 from tasks.work import Job

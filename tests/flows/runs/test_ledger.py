@@ -15,8 +15,8 @@ from flows.spec.sweep import Sweep, embedded_names, load, parse
 from privcore import Answer, Status, find
 from storage import Store, open_store
 from storage.compaction import compact
-from storage.located import located
 from storage.parts import parts, read_part
+from storage.place.located import located
 from tests.storage.made_up import Claims, epsilon, put, row
 
 EXACT = """

@@ -14,7 +14,7 @@ from flows.spec.sweep import Sweep, parse
 from privcore import DomainError
 from privcore.answer import Status
 from storage import open_store
-from storage.located import located
+from storage.place.located import located
 from tasks import engine
 from tasks.guard import Limits
 from tasks.work import Job

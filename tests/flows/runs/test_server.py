@@ -18,7 +18,7 @@ import pytest
 
 from flows.runs import orchestration, server
 from privcore import PrivsweepError
-from storage.located import CACHE_VARIABLE
+from storage.place.located import CACHE_VARIABLE
 from tasks.ports import free_port
 
 

@@ -8,7 +8,7 @@ import pytest
 from flows.cli.app import run
 from flows.spec.sweep import load
 from storage.heartbeats import Heartbeat, beat
-from storage.located import located
+from storage.place.located import located
 
 SWEEP = """
 name = "small"

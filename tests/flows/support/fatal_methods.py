@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from privcore import Answer, Cost, Direction, Method, Problem, find_problem
 from privcore.parameter import Choice
-from storage.folder import Folder
+from storage.place.folder import Folder
 from tasks import worker
 from tasks.batch import Batch
 from tasks.guard import Guard

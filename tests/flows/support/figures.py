@@ -15,7 +15,7 @@ from flows.figures.panels import Kind, Panel
 from flows.figures.stored import Stored
 from privcore import Answer, Point
 from storage import Row, publish, to_table
-from storage.located import located
+from storage.place.located import located
 from tests.storage.made_up import with_store
 
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom, hypergeom, norm
 
 from privcore import Answer, Point, Status, evaluate, find
+from privcore.likelihood_ratio.allocated.k_of_t import Level, k_of_t
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError
-from privcore.likelihood_ratio.k_of_t import Level, k_of_t
 from privcore.likelihood_ratio.profile import delta_lower, delta_upper
 from privcore.likelihood_ratio.steps import GaussianStep
 from tests.privcore.draws import problem

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from privcore import Answer, Method, Point, Problem, evaluate, find
-from privcore.allocation.decomposition import decomposition
 from privcore.allocation.poisson import poisson
+from privcore.allocation.published.decomposition import decomposition
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import (
     LikelihoodRangeError,

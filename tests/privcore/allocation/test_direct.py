@@ -18,8 +18,8 @@ from privcore.allocation.moments import (
     gaussian_moments,
     mixed_moments,
 )
+from privcore.allocation.published.renyi import fraction_moments, jensen, remove_moments
 from privcore.allocation.reduction import blocks
-from privcore.allocation.renyi import fraction_moments, jensen, remove_moments
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import hypergeom
 
 from privcore import Answer, Point, Problem, evaluate, find, methods_for
-from privcore.allocation.dong import MOST_SUMMED, log_overlap, overlap_moments
 from privcore.allocation.moments import SPREAD_ORDERS
+from privcore.allocation.published.dong import MOST_SUMMED, log_overlap, overlap_moments
 from tests.privcore.draws import problem
 
 

@@ -16,8 +16,8 @@ from privcore import Answer, DomainError, Point, evaluate, find, find_problem
 from privcore.allocation.shuffling import largest_output
 from privcore.allocation.shuffling_clones import Clones, clones_delta, counts
 from privcore.likelihood_ratio import profile
+from privcore.likelihood_ratio.allocated.opposed import opposed
 from privcore.likelihood_ratio.distribution import RatioBracket, RatioDistribution, Resolution, product_of
-from privcore.likelihood_ratio.opposed import opposed
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 

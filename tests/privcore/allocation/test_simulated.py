@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from privcore import Point, evaluate, find
 from privcore.allocation.problems import Allocation, AllocationDelta, AllocationEpsilon
+from privcore.likelihood_ratio.allocated.losses import Participation
+from privcore.likelihood_ratio.allocated.saddle import saddle
 from privcore.likelihood_ratio.distribution import Resolution
-from privcore.likelihood_ratio.losses import Participation
-from privcore.likelihood_ratio.saddle import saddle
 from privcore.likelihood_ratio.steps import GaussianStep
 from tests.benchmarks.bis import ERRORS, Estimate, answers
 

@@ -12,9 +12,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from privcore import Point, evaluate, find
-from privcore.allocation.combined import analytic_rate
-from privcore.allocation.decomposition import recursive_rate
-from privcore.allocation.truncated import posterior_bound, tilted
+from privcore.allocation.published.combined import analytic_rate
+from privcore.allocation.published.decomposition import recursive_rate
+from privcore.allocation.published.truncated import posterior_bound, tilted
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 

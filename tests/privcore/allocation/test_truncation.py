@@ -9,7 +9,7 @@ import pytest
 
 from privcore import Answer, Method, Point, Problem, Status, evaluate, find, find_problem
 from privcore.allocation.problems import AllocationDelta, AllocationEpsilon
-from privcore.allocation.truncated import bounded
+from privcore.allocation.published.truncated import bounded
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds
 from tests.privcore.draws import problem
 

@@ -15,8 +15,8 @@ from scipy.special import ndtri
 
 from privcore import Answer, DomainError, Point, Status, evaluate, find
 from privcore.allocation.calibration import NoiseBracket, smallest_noise
-from privcore.allocation.combined import AllocationCombined
 from privcore.allocation.problems import AllocationEpsilon, AllocationError, ErrorOfMean, PoissonError
+from privcore.allocation.published.combined import AllocationCombined
 from privcore.allocation.utility import (
     UtilitySimulation,
     cap_of,

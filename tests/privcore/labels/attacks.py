@@ -16,12 +16,12 @@ import numpy as np
 
 from privcore import Answer, Method, Point, Problem, evaluate
 from privcore.labels.bag_problems import BagAdvantage
+from privcore.labels.bounds.root import LabelsBernstein, LabelsChernoff, LabelsFourier, LabelsRoot
+from privcore.labels.bounds.variation import LabelsDominated, LabelsSmoothing, LabelsVariation, LabelsWu
 from privcore.labels.problems import (
     LabelAdvantage,
     LabelAdvantageAt,
 )
-from privcore.labels.root import LabelsBernstein, LabelsChernoff, LabelsFourier, LabelsRoot
-from privcore.labels.variation import LabelsDominated, LabelsSmoothing, LabelsVariation, LabelsWu
 
 TABLE = Path(__file__).parents[1] / "data" / "labels.csv"
 ROUNDING = 1e-9

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privcore.labels.likelihood import LabelsLikelihood, largest_log_failure, ratio_bound
+from privcore.labels.bounds.likelihood import LabelsLikelihood, largest_log_failure, ratio_bound
+from privcore.labels.bounds.root import LabelsTranslated, advantage_bound, difference_bound
+from privcore.labels.bounds.tails import largest_probability
 from privcore.labels.problems import (
     LabelAdvantageTail,
     LabelRatioQuantile,
     LabelRatioTail,
 )
-from privcore.labels.root import LabelsTranslated, advantage_bound, difference_bound
-from privcore.labels.tails import largest_probability
 from tests.privcore.labels.attacks import (
     ROUNDING,
     answer,

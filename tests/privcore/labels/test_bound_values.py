@@ -9,12 +9,8 @@ import pytest
 from scipy.stats import binom
 
 from privcore import Method
-from privcore.labels.guess import LabelsBlind
-from privcore.labels.likelihood import ratio_bound
-from privcore.labels.problems import (
-    LabelAdvantage,
-)
-from privcore.labels.root import (
+from privcore.labels.bounds.likelihood import ratio_bound
+from privcore.labels.bounds.root import (
     LabelsBernstein,
     LabelsChernoff,
     LabelsFourier,
@@ -28,14 +24,18 @@ from privcore.labels.root import (
     published_threshold,
     root_bound,
 )
-from privcore.labels.tails import noise_variation
-from privcore.labels.variation import (
+from privcore.labels.bounds.tails import noise_variation
+from privcore.labels.bounds.variation import (
     LabelsDominated,
     LabelsSmoothing,
     LabelsVariation,
     LabelsWu,
     published_bound,
     wu_bound,
+)
+from privcore.labels.guess import LabelsBlind
+from privcore.labels.problems import (
+    LabelAdvantage,
 )
 from tests.privcore.labels.attacks import (
     ROUNDING,

@@ -7,16 +7,8 @@ import pytest
 
 from privcore import Method, Problem
 from privcore.labels.bag_problems import BagAdvantage
-from privcore.labels.guess import LabelsBlind
-from privcore.labels.likelihood import LabelsLikelihood
-from privcore.labels.problems import (
-    LabelAdvantage,
-    LabelAdvantageAt,
-    LabelAdvantageTail,
-    LabelRatioQuantile,
-    LabelRatioTail,
-)
-from privcore.labels.root import (
+from privcore.labels.bounds.likelihood import LabelsLikelihood
+from privcore.labels.bounds.root import (
     LabelsBernstein,
     LabelsChernoff,
     LabelsFourier,
@@ -25,13 +17,21 @@ from privcore.labels.root import (
     advantage_bound,
     difference_bound,
 )
-from privcore.labels.tails import largest_probability
-from privcore.labels.variation import (
+from privcore.labels.bounds.tails import largest_probability
+from privcore.labels.bounds.variation import (
     LabelsDominated,
     LabelsSmoothing,
     LabelsVariation,
     LabelsWu,
     bag_variation,
+)
+from privcore.labels.guess import LabelsBlind
+from privcore.labels.problems import (
+    LabelAdvantage,
+    LabelAdvantageAt,
+    LabelAdvantageTail,
+    LabelRatioQuantile,
+    LabelRatioTail,
 )
 from tests.privcore.labels.attacks import (
     NOISE,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from privcore import Answer, DomainError, Point, evaluate, find, find_problem
-from privcore.labels.gradient import proportion_gradient
-from privcore.labels.release import release
+from privcore.labels.learning.gradient import proportion_gradient
+from privcore.labels.learning.release import release
 
 NARROW = 1e-9
 """Relative width of an exact answer; the slack of a closed form is 1e-11."""

@@ -14,10 +14,10 @@ import pytest
 import qif
 
 from privcore import Point, evaluate, find, find_problem
-from privcore.labels.noisy_sums import released
-from privcore.labels.poisson_binomial import leave_one_out
-from privcore.labels.rows import exact_at
 from privcore.labels.sampling import LabelsSampling
+from privcore.labels.sums.noisy_sums import released
+from privcore.labels.sums.poisson_binomial import leave_one_out
+from privcore.labels.sums.rows import exact_at
 
 
 def drawn_etas(rng: random.Random) -> np.ndarray:

@@ -18,10 +18,10 @@ from scipy.special import expit, xlogy
 from sklearn.metrics import log_loss, roc_auc_score
 
 from privcore import Answer, DomainError, Point, Status, evaluate
-from privcore.labels import trained, training
-from privcore.labels.datasets import SIZES, load
-from privcore.labels.gradient import noise_gradient_square, proportion_gradient
-from privcore.labels.release import (
+from privcore.labels.learning import trained, training
+from privcore.labels.learning.datasets import SIZES, load
+from privcore.labels.learning.gradient import noise_gradient_square, proportion_gradient
+from privcore.labels.learning.release import (
     Release,
     debiased_proportion,
     debiased_variance,
@@ -30,8 +30,8 @@ from privcore.labels.release import (
     laplace_sums,
     laplace_variance,
 )
-from privcore.labels.trained import LabelsTrained
-from privcore.labels.utility_problems import LabelLearning, LabelLearningLoss
+from privcore.labels.learning.trained import LabelsTrained
+from privcore.labels.learning.utility_problems import LabelLearning, LabelLearningLoss
 
 TABLE = Path(__file__).parents[1] / "data" / "labels.csv"
 SPREAD = 4.0  # standard errors; the seeds are fixed
@@ -329,7 +329,7 @@ def test_without_the_packages_the_method_says_how_to_get_them(monkeypatch: pytes
 
 def test_privcore_is_imported_without_them() -> None:
     heavy = "{'jax', 'optax', 'sklearn'} & sys.modules.keys()"
-    command = f"import sys, privcore, privcore.labels.trained; assert not {heavy}, {heavy}"
+    command = f"import sys, privcore, privcore.labels.learning.trained; assert not {heavy}, {heavy}"
     subprocess.run([sys.executable, "-c", command], check=True)
 
 
@@ -341,8 +341,8 @@ def test_another_process_gets_the_same_bits_even_where_jax_is_asked_for_doubles(
     here = learned("digits", "llp-geometric", 4, 1.0, model="mlp", trials=2)
     command = (
         "from privcore import Point, evaluate\n"
-        "from privcore.labels.utility_problems import LabelLearning\n"
-        "from privcore.labels.trained import LabelsTrained\n"
+        "from privcore.labels.learning.utility_problems import LabelLearning\n"
+        "from privcore.labels.learning.trained import LabelsTrained\n"
         "fields = {'mechanism': 'llp-geometric', 'bag_size': 4, 'label_epsilon': 1.0, 'model': 'mlp'}\n"
         "asked = LabelLearning(data='digits', **fields)\n"
         "print(repr(evaluate(Point(problem=asked, method=LabelsTrained(trials=2)))))"

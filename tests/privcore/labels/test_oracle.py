@@ -18,7 +18,7 @@ import pytest
 
 from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.distributions.prior_notation import prior
-from privcore.labels.poisson_binomial import leave_one_out, pmf
+from privcore.labels.sums.poisson_binomial import leave_one_out, pmf
 
 DATA = Path(__file__).parents[1] / "data" / "labels.csv"
 MECHANISMS = {
@@ -146,7 +146,7 @@ def bag_laws(etas: tuple[float, ...]) -> np.ndarray:
 def of_member(row: Row) -> Answer:
     """Return the advantage of one member: the sum over the bag, minus the advantages of the others."""
     from privcore.distributions.prior_finite import FinitePrior
-    from privcore.labels.rows import advantage
+    from privcore.labels.sums.rows import advantage
 
     etas = tuple(etas_of(row))
     j = member(row) - 1
@@ -189,8 +189,8 @@ def classes(row: Row) -> Answer:
 
 
 def blind(row: Row) -> Answer:
-    from privcore.labels.poisson_binomial import binomial
-    from privcore.labels.rows import advantage
+    from privcore.labels.sums.poisson_binomial import binomial
+    from privcore.labels.sums.rows import advantage
 
     law = prior(prior_of(row))
     low, high = advantage(binomial(int(row["k"]) - 1, law.mean)[None, :], "llp", math.inf, law)

@@ -13,7 +13,7 @@ import pytest
 from flows.answers.ask import Asked, ask
 from privcore import DomainError, Problem, find, find_problem, methods_for
 from privcore.distributions.prior_finite import FinitePrior
-from privcore.labels.partition import revealed_in_partition
+from privcore.labels.sums.partition import revealed_in_partition
 from tests.privcore.labels.attacks import ROUNDING, best_gain, law_of_sum, likelihoods
 
 FILES: tuple[tuple[float, ...], ...] = (

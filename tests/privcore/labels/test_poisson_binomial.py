@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from privcore.labels.poisson_binomial import FLOOR, binomial, leave_one_out, pmf, relative_error
+from privcore.labels.sums.poisson_binomial import FLOOR, binomial, leave_one_out, pmf, relative_error
 
 
 @pytest.mark.parametrize(("k", "eta"), [(200, 0.125), (90, 0.5), (40, 0.0009765625)])

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from privcore import Bracket, Point, Problem, evaluate, find, find_problem, intersect, methods_for
+from privcore.labels.bounds.reach import largest_advantage
 from privcore.labels.problems import LabelAdvantageAt, LabelAdvantageTail
-from privcore.labels.reach import largest_advantage
 
 PRIORS = ("uniform", "beta(2,5)", "logit-normal(0,1)", "point(0.3)", "two-point(0.2,0.7,0.5)")
 PRIVATE = ("rr", "llp-geometric", "llp-laplace")

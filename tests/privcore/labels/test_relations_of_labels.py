@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from privcore import Answer, Point, evaluate, find, find_problem, methods_for
 from privcore.distributions.prior_notation import prior
-from privcore.labels.noisy_sums import advantages, at_nodes, released, sides
-from privcore.labels.poisson_binomial import FLOOR, binomial, leave_one_out, pmf, relative_error
-from privcore.labels.rows import exact_at, nodes_needed, quick_advantage
+from privcore.labels.sums.noisy_sums import advantages, at_nodes, released, sides
+from privcore.labels.sums.poisson_binomial import FLOOR, binomial, leave_one_out, pmf, relative_error
+from privcore.labels.sums.rows import exact_at, nodes_needed, quick_advantage
 
 ETAS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
 EPSILONS = st.floats(0.02, 30.0)

@@ -14,7 +14,7 @@ import pytest
 from scipy.special import expit
 
 from privcore import DomainError
-from privcore.labels.release import (
+from privcore.labels.learning.release import (
     debiased_proportion,
     debiased_variance,
     form_bags,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from privcore import Point, evaluate, find, find_problem, methods_for
+from privcore.labels.learning.release import releases
 from privcore.labels.problems import LabelAdvantage
-from privcore.labels.release import releases
 from privcore.labels.sampling import LabelsSampling
 
 NUMBER = 20_000
@@ -121,7 +121,7 @@ def test_the_method_draws_the_same_bits_every_time_and_others_for_another_proble
 
 
 def test_many_releases_are_drawn_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privcore.labels.release._CHUNK", 64)
+    monkeypatch.setattr("privcore.labels.learning.release._CHUNK", 64)
     problem = LabelAdvantage(mechanism="llp-geometric", prior="uniform", bag_size=8, label_epsilon=1.0)
     drawn = releases(problem, 1001, seed=17)
     assert {getattr(drawn, name).size for name in ("etas", "ratios", "posteriors", "advantages")} == {1001}

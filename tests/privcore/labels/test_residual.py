@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from privcore import Answer, Point, Problem, evaluate, find, find_problem, methods_for
-from privcore.labels.noisy_sums import noise_of
-from privcore.labels.poisson_binomial import pmf
 from privcore.labels.residual import LabelsResidual, Members, residual_law, second_moments
+from privcore.labels.sums.noisy_sums import noise_of
+from privcore.labels.sums.poisson_binomial import pmf
 from tests.privcore.labels.attacks import answer
 
 EXACT = find("labels.composition")()

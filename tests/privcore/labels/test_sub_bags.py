@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from privcore.labels.draws import ends
-from privcore.numerics.betting import betting_lower, betting_upper
+from privcore.numerics.bounded_mean import betting_lower, betting_upper
 
 Samples = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ import pytest
 
 from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.distributions.prior_finite import FinitePrior
-from privcore.labels.poisson_binomial import pmf
-from privcore.labels.rows import quick_ends
+from privcore.labels.sums.poisson_binomial import pmf
+from privcore.labels.sums.rows import quick_ends
 
 pytestmark = pytest.mark.sampled(2)
 

@@ -9,10 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from privcore.likelihood_ratio import ends
-from privcore.likelihood_ratio.distribution import RatioDistribution, Resolution
-from privcore.likelihood_ratio.grid import Array
-from privcore.likelihood_ratio.losses import (
+from privcore.likelihood_ratio.allocated import ends
+from privcore.likelihood_ratio.allocated.losses import (
     Circle,
     Losses,
     Participation,
@@ -22,9 +20,17 @@ from privcore.likelihood_ratio.losses import (
     spread_losses,
     sums,
 )
-from privcore.likelihood_ratio.saddle import saddle
+from privcore.likelihood_ratio.allocated.saddle import saddle
+from privcore.likelihood_ratio.allocated.tails import (
+    few_uncertain,
+    floor,
+    large_means,
+    likeliest,
+    small_ratios,
+)
+from privcore.likelihood_ratio.distribution import RatioDistribution, Resolution
+from privcore.likelihood_ratio.grid import Array
 from privcore.likelihood_ratio.steps import GaussianStep
-from privcore.likelihood_ratio.tails import few_uncertain, floor, large_means, likeliest, small_ratios
 
 BASE = RatioDistribution(x=np.array([0.25, 1.0, 2.5, 4.0]), p=np.array([0.4, 0.38, 0.18, 0.04]) / 1.09)
 

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from privcore.likelihood_ratio.allocated.losses import Participation, spread_losses
+from privcore.likelihood_ratio.allocated.saddle import Saddle, saddle
+from privcore.likelihood_ratio.allocated.tails import gap_of, minima
 from privcore.likelihood_ratio.distribution import Resolution
 from privcore.likelihood_ratio.grid import Array
-from privcore.likelihood_ratio.losses import Participation, spread_losses
-from privcore.likelihood_ratio.saddle import Saddle, saddle
 from privcore.likelihood_ratio.steps import GaussianStep
-from privcore.likelihood_ratio.tails import gap_of, minima
 
 
 def lattice(sigma: float, choice: Participation) -> tuple[Array, Array, Saddle]:

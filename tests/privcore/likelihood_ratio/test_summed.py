@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
+from privcore.likelihood_ratio.allocated.symmetric import summed
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
 from privcore.likelihood_ratio.profile import delta_lower
 from privcore.likelihood_ratio.steps import lognormal
-from privcore.likelihood_ratio.symmetric import summed
 from tests.privcore.likelihood_ratio.test_symmetric import CASES, STEP, as_law, enumerated, exact_delta
 
 TWO = RatioDistribution(x=np.array([0.5, 3.0]), p=np.array([0.8, 0.2]), mass_error=2e-16, value_error=2e-16)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, hypergeom
 
-from privcore.likelihood_ratio import symmetric
+from privcore.likelihood_ratio.allocated import symmetric
+from privcore.likelihood_ratio.allocated.symmetric import _counts, _hypergeometric, chosen
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
 from privcore.likelihood_ratio.profile import delta_lower
 from privcore.likelihood_ratio.steps import lognormal
-from privcore.likelihood_ratio.symmetric import _counts, _hypergeometric, chosen
 
 FINE = Resolution(fineness=0.02, tail=1e-30)
 STEP = {Fraction(1, 2): Fraction(3, 4), Fraction(2): Fraction(3, 16), Fraction(4): Fraction(1, 16)}

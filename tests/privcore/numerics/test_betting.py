@@ -14,7 +14,7 @@ from privcore.allocation.utility import UtilitySimulation
 from privcore.labels.draws import Rung, excess
 from privcore.labels.problems import LabelAdvantage, LabelRatioQuantile
 from privcore.labels.sampling import LabelsSampling
-from privcore.numerics.betting import betting_lower, betting_upper
+from privcore.numerics.bounded_mean import betting_lower, betting_upper
 
 WIDEST = 3.0
 """Largest ratio of the widths of an interval and of the normal interval, from 1e5 samples on."""
@@ -38,7 +38,7 @@ def test_the_wealth_of_a_fair_game_has_mean_one() -> None:
     """Enumeration of all sequences of ten draws from three values, in rational numbers."""
     from itertools import product
 
-    from privcore.numerics.betting import _stakes, log_wealth
+    from privcore.numerics.bounded_mean import _stakes, log_wealth
 
     values, chances = (0.0, 0.5, 1.0), (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
     mean, total = 0.375, 0.0

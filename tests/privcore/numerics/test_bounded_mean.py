@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from privcore.numerics.betting import betting_lower, betting_upper
-from privcore.numerics.bounded_mean import SampledMean
+from privcore.numerics.bounded_mean import SampledMean, betting_lower, betting_upper
 from privcore.numerics.rounding import SAMPLE_SUMS
 
 N = 1000

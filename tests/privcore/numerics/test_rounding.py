@@ -15,10 +15,10 @@ from flint import acb, arb, ctx
 from scipy import special
 from scipy.stats import binom
 
-from privcore.allocation.decomposition import decomposition
 from privcore.allocation.problems import AllocationError, PoissonError
+from privcore.allocation.published.decomposition import decomposition
+from privcore.allocation.published.truncated import _rest
 from privcore.allocation.sums import log_exceedances
-from privcore.allocation.truncated import _rest
 from privcore.allocation.utility import squared_error
 from privcore.auditing.ceiling import Attaining, _largest
 from privcore.auditing.expected import simplex_success, success_cap
@@ -34,8 +34,8 @@ from privcore.auditing.recursion import (
     smallest_level,
 )
 from privcore.distributions.record_infinite import hurwitz
-from privcore.labels.root import bernstein_bound, chernoff_bound
-from privcore.labels.tails import largest_probability
+from privcore.labels.bounds.root import bernstein_bound, chernoff_bound
+from privcore.labels.bounds.tails import largest_probability
 from privcore.membership.data.mcdiarmid import mean_distance
 from privcore.membership.discrete import excess
 from privcore.membership.discrete.deviation import largest_constant, least_constant

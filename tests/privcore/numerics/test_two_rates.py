@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from privcore.numerics.binomial_quantiles import LARGEST_SUMMED, quantile_of_few, quantile_of_many
+from privcore.numerics.binomial import LARGEST_SUMMED, quantile_of_few, quantile_of_many
 from privcore.numerics.clopper_pearson import rate_at_least, rate_at_most
 from privcore.numerics.pairs_of_rates import RatesBelow
 from privcore.numerics.two_rates import Region, TwoSamples, refuted

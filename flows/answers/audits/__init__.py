@@ -1,0 +1,1 @@
+"""Audits in one run, by their words, scores, counts or error rates."""

@@ -1,0 +1,1 @@
+"""Bounds of the papers on random allocation: by decomposition, truncation and Renyi divergences."""

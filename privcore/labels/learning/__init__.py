@@ -1,0 +1,1 @@
+"""Learning from released labels: releases, utility, gradients, training, and its data sets."""

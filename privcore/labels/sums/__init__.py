@@ -1,0 +1,1 @@
+"""Distributions of sums of labels: of unequal labels, with noise, in partitions, and in rows of arrays."""

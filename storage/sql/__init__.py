@@ -1,0 +1,1 @@
+"""SQL over a store: views, macros, lookups, and the snapshot that they query."""
