@@ -1,1 +1,1 @@
-"""Where the files of a store are: a folder or a bucket, its layout, and every change of a file."""
+"""The place of a store: a folder or a bucket, its layout, and every change of a file."""

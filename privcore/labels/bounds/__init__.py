@@ -1,1 +1,1 @@
-"""Bounds for every prior: closed forms, explicit bounds, variation distances, and what a mechanism allows."""
+"""Bounds for every prior: closed forms, explicit bounds, variation distances, and the reach of a mechanism."""
