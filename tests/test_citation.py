@@ -79,7 +79,7 @@ def test_sdist_and_wheel_contain_the_licence(repository: Path, tmp_path: Path) -
         info = next(name for name in names if name.endswith(".dist-info/METADATA")).removesuffix("METADATA")
         metadata = Parser().parsestr(package.read(f"{info}METADATA").decode())
         assert {"flows/vectors/vectors.jsonl", "flows/page/static/index.html"} <= set(names)
-        tables = {Path(name).suffix for name in names if name.startswith("storage/table/")}
+        tables = {Path(name).suffix for name in names if name.startswith("storage/table/lookup-")}
         assert tables == {".json", ".parquet"}
         assert package.read(f"{info}licenses/LICENSE") == (repository / "LICENSE").read_bytes()
     assert metadata["License-Expression"] == "Apache-2.0"

@@ -25,7 +25,7 @@ VARIABLE = "PRIVSWEEP_TABLE"
 CORRECT = f"correct the table, or unset {VARIABLE}"
 """Remedy if a table that the user named contradicts something."""
 
-FOLDER = Path(__file__).parent / "table"
+FOLDER = Path(__file__).parent
 """Folder of the package with the table, `lookup-<version>.parquet`."""
 
 _VERSION = re.compile(r"lookup-([0-9.]+-[0-9a-f]{8})\.parquet")
