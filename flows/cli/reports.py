@@ -140,7 +140,9 @@ def _write(
 
 
 Folder = Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")]
-Kind = Annotated[str, typer.Option("--format", metavar="FORMAT", help="Format of the files: png, svg or pdf.")]
+Kind = Annotated[
+    str, typer.Option("--format", metavar="FORMAT", help="Format of the files: png, svg or pdf.")
+]
 Names = Annotated[
     list[str] | None,
     typer.Option("--figure", metavar="NAME", help="Figure to draw; repeat the option for several figures."),

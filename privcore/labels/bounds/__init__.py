@@ -1,1 +1,1 @@
-"""Bounds for every prior: closed forms, explicit bounds, variation distances, and the reach of a mechanism."""
+"""Bounds for every prior: closed forms, explicit bounds, variation distances, and largest ends."""
