@@ -27,7 +27,7 @@ CASES = 2
 TESTS = 3
 """Tests of a module in the sample."""
 
-SHARE = 4
+SHARE = 6
 """Modules for each one in the sample."""
 
 RESULTS = Path(__file__).parent / "mutations" / "results.json"

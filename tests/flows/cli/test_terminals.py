@@ -138,7 +138,7 @@ def test_every_command_has_a_case() -> None:
     assert CASES.keys() == cli.COMMANDS.keys()
 
 
-@pytest.mark.sampled(200)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("command", CASES)
 def test_every_command_leaves_a_clean_screen(
     command: str, forks: Forks, prepared: Path, tmp_path: Path
@@ -158,7 +158,6 @@ def test_every_command_leaves_a_clean_screen(
         check(terminal.screen, environment, data=command in DATA)
 
 
-@pytest.mark.sampled(200)
 @pytest.mark.parametrize("line", ERRORS)
 def test_every_error_leaves_a_clean_screen(line: str, forks: Forks, prepared: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(prepared, tmp_path / "here")
@@ -169,7 +168,6 @@ def test_every_error_leaves_a_clean_screen(line: str, forks: Forks, prepared: Pa
         assert "privsweep:" in screen.text or code == FAILED
 
 
-@pytest.mark.sampled(200)
 @pytest.mark.parametrize("words", ["", "report", "table", "page", *cli.COMMANDS])
 def test_every_help_leaves_a_clean_screen(words: str, forks: Forks, tmp_path: Path) -> None:
     for columns, environment in narrow(words):
@@ -178,7 +176,6 @@ def test_every_help_leaves_a_clean_screen(words: str, forks: Forks, tmp_path: Pa
         check(screen, environment)
 
 
-@pytest.mark.sampled(200)
 def test_a_comparison_has_colours_where_they_are_wanted(forks: Forks, tmp_path: Path) -> None:
     for name, (columns, environment) in WINDOWS.items():
         code, screen = forks.run(["compare", *RUN.split()], tmp_path, columns=columns, **environment)
