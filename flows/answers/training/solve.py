@@ -137,13 +137,13 @@ def print_solved(found: MostThatSuffices) -> None:
     Args:
         found: Result of the search.
     """
-    say(f"{found.word} {found.value} suffices: epsilon is at most {rounded_up(found.enough.upper)}")
+    say(f"{found.word}={found.value} suffices: epsilon is at most {rounded_up(found.enough.upper)}")
     if found.short is not None and found.short.lower > found.target:
-        say(f"{found.word} {found.beyond} does not: epsilon is at least {rounded_down(found.short.lower)}")
+        say(f"{found.word}={found.beyond} does not: epsilon is at least {rounded_down(found.short.lower)}")
     elif found.beyond is None:
         say(f"{found.word}: no further value is possible")
     else:
-        say(f"{found.word} {found.beyond}: nothing is proved about it")
+        say(f"{found.word}={found.beyond}: nothing is proved about it")
     problem = found.enough.problem
     say(f"problem    {problem.name} {listed(problem.as_fields())}")
     by = Bracket(lower_by=found.short.lower_by if found.short else "", upper_by=found.enough.upper_by)

@@ -175,7 +175,7 @@ def test_the_largest_value_suffices_and_the_next_one_does_not(
     assert ps.epsilon(delta=1e-5, **words, **{name: value + next_one}).lower > 1.0
     options = [f"--{each.replace('_', '-')}={text}" for each, text in words.items()]
     assert command("solve", word, "--target-epsilon=1", "--delta=1e-5", *options) == 0
-    assert f"{name} {value} suffices" in command.out
+    assert f"{name}={value} suffices" in command.out
 
 
 def test_what_cannot_be_solved_is_refused() -> None:
