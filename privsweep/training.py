@@ -5,6 +5,7 @@ from typing import Any, Unpack, cast
 from flows.answers.ask import LIMIT_SECONDS
 from flows.answers.question import COMPARED, question, typed
 from flows.printing import listed
+from privcore import DomainError
 from privsweep import answers
 from privsweep.enclosure import Comparison, Enclosure, Report, broadcast
 from privsweep.words import RunWords, in_python, of_a_run
@@ -96,9 +97,14 @@ class Run:
         Args:
             delta: Delta, in (0, 1); that of the run by default.
             options: Other arguments of `privsweep.compare`.
+
+        Raises:
+            DomainError: The run has words that describe one sampler, such as `group`.
         """
-        words = {name: value for name, value in self._with(delta=delta).items() if name in COMPARED}
-        return answers.compare(**words, **options)
+        words = {name: value for name, value in self._with(delta=delta).items() if name != "sampling"}
+        if of_one := [name for name, value in words.items() if name not in COMPARED and value is not False]:
+            raise DomainError(f"Expected a run without {', '.join(of_one)} to compare samplers.")
+        return answers.compare(**{name: words[name] for name in words if name in COMPARED}, **options)
 
     def noise(self, epsilon: Any = None, delta: Any = None, **options: Any) -> Any:
         """Find the least noise multiplier for a target, as `privsweep.noise`; that of the run is not used.

@@ -126,6 +126,10 @@ def in_python(function: Function) -> Function:
                 if name in named:
                     raise TypeError(f"{function.__name__}() got {name!r} and {spelled!r}, which are the same")
                 named[name] = named.pop(spelled)
+        for name, value in named.items():
+            is_bool = name in signature and signature[name].annotation in (bool, "bool")
+            if is_bool and value is not None and type(value).__name__ not in ("bool", "bool_"):
+                raise TypeError(f"{function.__name__}() expected True or False for {name}, got {value!r}")
         try:
             return function(*given, **named)
         except PrivsweepError as error:

@@ -157,8 +157,18 @@ def _sampled(given: dict[str, Any]) -> Described:
     kind, fields = kind_of(sampling, given)
     size = None if size is None else int(EXAMPLES.check(size))
     fields, notes = with_sizes(sampling, kind.parameters, fields, size=size, batch=batch, dropped=dropped)
+    if sampling == "none" and "participations" not in fields and fields.get("steps", 1) != 1:
+        notes = [*notes, _seldom(fields["steps"])]
     found = Described(kind, completed(sampling, fields), notes + large_delta(fields.get("delta"), size))
     return found if group == 1 else _of_group(found, sampling, group)
+
+
+def _seldom(steps: object) -> str:
+    """Return the note about steps without sampling, of which only one is taken to use an example."""
+    return (
+        f"participations=1: each example is used in one of the {steps} steps of an epoch; full batches use "
+        f"it in each step, which is participations={steps}."
+    )
 
 
 def _phases(given: dict[str, Any]) -> Described:

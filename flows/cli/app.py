@@ -131,12 +131,22 @@ class Documented(TyperCommand):
     """A command of the table."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read an option whose help names several numbers from as many words, or from one with commas."""
+        """Read an option whose help names several numbers from as many words; refuse others that are repeated."""
         counted = {
             each.opts[0]: len((each.metavar or "").split()) for each in self.get_params(ctx) if each.opts
         }
         several = {name: count for name, count in counted.items() if count > 1}
-        return super().parse_args(ctx, _joined(args, several))
+        joined = _joined(args, several)
+        _, _, order = self.make_parser(ctx).parse_args(args=list(joined))
+        for each in set(order):
+            once = (
+                each.nargs == 1 and not getattr(each, "multiple", True) and not getattr(each, "is_flag", True)
+            )
+            if once and order.count(each) > 1:
+                from privcore.errors import DomainError
+
+                raise DomainError(f"Expected {each.opts[0]} once, got it {order.count(each)} times.")
+        return super().parse_args(ctx, joined)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters."""

@@ -125,6 +125,8 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Values:
 
 _SEPARATORS = (",", ";", "\t", "|")
 _SEPARATOR_LINE = re.compile(r'"?sep=([!-~\t])"?\s*', re.IGNORECASE)
+_IN_ORDER = (("score",), ("score", "included"), ("fpr", "tpr"))
+"""Columns that a file without a header may have, in this order."""
 _MOST_COLUMNS = 10_000  # since the parser needs some kB for each
 _MISSING = (
     *("", "NA", "N/A", "n/a", "na", "NaN", "nan", "NAN", "NULL", "null", "Null", "None"),
@@ -237,7 +239,13 @@ def _header(path: Path, found: Format, names: Sequence[str]) -> tuple[str, list[
         raise _unquoted(path, "the header")
     _, columns, separator, header, number = max(read, key=lambda each: each[:2])
     cells = {name.strip() for name in header}
-    if columns == len(names) <= 2 and not cells & set(names) and all(map(_NUMERAL.fullmatch, cells)):
+    numbers = not cells & set(names) and all(map(_NUMERAL.fullmatch, cells))
+    if numbers and columns == len(names) and tuple(names) in _IN_ORDER:
+        if [name.strip() for name in header] == [str(place) for place in range(columns)]:
+            raise DomainError(
+                f"Expected a header in {path}, or none; its first row is {separator.join(header)}, the "
+                "numbers of columns that pandas writes: write names, or header=False."
+            )
         return separator, list(names), before
     if columns > _MOST_COLUMNS:
         raise DomainError(f"Expected at most {_MOST_COLUMNS} columns in {path}, got more.")

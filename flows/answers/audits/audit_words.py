@@ -112,6 +112,7 @@ def show_curve(content: Mapping[str, Any]) -> None:
     delta, level = exactly(content["delta"]), exactly(content["confidence"])
     say(f"epsilon >= {rounded_down(content['refuted_epsilon'])} at delta = {delta} with confidence {level}")
     say(f"if {content['assumption']}, and all {len(content['thresholds'])} thresholds were fixed beforehand")
+    say("neighbouring data sets: those of the runs with and without the record (add-remove)")
     rows = [
         [
             f"{each['true_positives']} of {each['runs_with']}",
@@ -167,6 +168,19 @@ def audit_of(  # noqa: PLR0913  the options of a command are its arguments
         float(domain("delta", delta)),
     )
     if roc is not None:
+        alone = {
+            "design": design,
+            "guesses": guesses,
+            "claim": claim,
+            "claimed-epsilon": claimed_epsilon,
+            "scores-out": scores_out,
+            "alternatives": alternatives,
+            "one-sided": one_sided or None,
+            "clearest": clearest or None,
+            "rates": rates or None,
+        }
+        if refused := [f"--{name}" for name, value in alone.items() if value is not None]:
+            raise DomainError(f"Expected --roc without {', '.join(refused)}: these are for guesses.")
         return curve_of(roc, runs, tolerated, level)
     epsilon = None if claimed_epsilon is None else float(domain("claimed_epsilon", claimed_epsilon))
     if claim is not None and epsilon is not None:

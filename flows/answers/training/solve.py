@@ -83,6 +83,10 @@ def solved(
     allowed = float(TARGET.check(given.pop("epsilon", None)))
     if name in given or (name == "steps" and "batch_size" in given):
         raise DomainError(f"Expected no --{word}, which is solved for, or its sizes.")
+    if name == "steps" and given.get("sampling") == "none":
+        raise DomainError(
+            "Expected to solve for epochs with sampling none: only the steps that use an example matter."
+        )
     if name == "batch_size" and "examples" not in given:
         raise DomainError("Expected --examples to solve for the batch size.")
     most = int(given["examples"]) if name == "batch_size" else int(SOLVED[name].upper)
@@ -144,6 +148,8 @@ def print_solved(found: MostThatSuffices) -> None:
         say(f"{found.word}: no further value is possible")
     else:
         say(f"{found.word}={found.beyond}: nothing is proved about it")
+    if found.word == "batch_size":
+        say("larger     some batch sizes may suffice again, since the steps of an epoch are rounded")
     problem = found.enough.problem
     say(f"problem    {problem.name} {listed(problem.as_fields())}")
     by = Bracket(lower_by=found.short.lower_by if found.short else "", upper_by=found.enough.upper_by)

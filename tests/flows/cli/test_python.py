@@ -129,7 +129,7 @@ def test_arrays_broadcast_to_enclosures_with_a_frame_and_a_plot(tmp_path: Path) 
 
 
 def test_a_run_answers_every_number_of_its_profile() -> None:
-    run = ps.Run(sampling="poisson", sigma=1.0, steps=20, sampling_probability=0.1, delta=1e-5)
+    run = ps.Run(sampling="poisson", sigma=1.0, examples=200, batch_size=10, delta=1e-5)
     lines = {line["quantity"]: line for line in run.profile(delta=1e-5, epsilon=1.0, fpr=0.01)["profile"]}
     asked = {
         "epsilon": run.epsilon(),
@@ -290,3 +290,53 @@ def test_several_runs_on_the_command_line_are_a_table(command: Command) -> None:
     first, second = (json.loads(line) for line in command.out.splitlines())
     assert (first["fields"]["sigma"], second["fields"]["sigma"]) == (0.8, 1.0)
     assert second["upper"] == ps.epsilon(sampling="none", sigma=1, delta=1e-5).upper
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--noise-multiplier", "1", "--sigma", "2"], "Expected --sigma once, got it 2 times."),
+        (["--sigma", "1", "--delta", "1e-6"], "Expected --delta once, got it 2 times."),
+    ],
+)
+def test_an_option_with_one_value_is_refused_twice(words: list[str], sentence: str, command: Command) -> None:
+    assert command("epsilon", "--sampling", "none", "--delta", 1e-5, *words) == 2
+    assert sentence in command.err
+
+
+def test_steps_without_sampling_are_explained_and_not_solved_for(command: Command) -> None:
+    words = ("--sampling", "none", "--sigma", 10, "--delta", 1e-5)
+    assert command("epsilon", *words, "--steps", 10) == 0
+    assert "full batches use it in each step, which is participations=10" in command.err
+    assert command("solve", "steps", *words, "--epsilon", 2) == 2
+    assert "Expected to solve for epochs with sampling none" in command.err
+
+
+def test_a_comparison_of_a_run_does_not_forget_a_word() -> None:
+    with pytest.raises(ps.DomainError, match="without sampling_probability, group to compare"):
+        ps.Run(sampling="poisson", sigma=1, steps=9, sampling_probability=0.05, group=8).compare(1e-5)
+
+
+def test_a_word_is_no_truth_value() -> None:
+    with pytest.raises(TypeError, match="expected True or False for drop_last, got 'no'"):
+        ps.epsilon(sampling="none", sigma=1, delta=1e-5, drop_last="no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("header", ["0,1", "score,included"])
+def test_numbers_of_columns_are_no_rows(header: str, command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "roc.csv"
+    file.write_text(f"{header}\n0,0.1\n0.1,0.5\n")
+    assert command("audit", "--roc", file, "--runs", 100, 100, "--delta", 1e-5) == 2
+    file.write_text("0,0.1\n0.1,0.5\n")
+    assert command("audit", "--roc", file, "--runs", 100, 100, "--delta", 1e-5) == 0
+    assert "(add-remove)" in command.out
+    refused = ("--claimed-epsilon", 0.1)
+    assert command("audit", "--roc", file, "--runs", 100, 100, "--delta", 1e-5, *refused) == 2
+    assert "Expected --roc without --claimed-epsilon" in command.err
+
+
+def test_a_column_that_is_named_needs_a_header(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "etas.csv"
+    file.write_text("0.5\n0.5\n0.3\n")
+    assert command("ask", "label-advantage", "mechanism=llp", f"prior=column({file},foo)", "bag_size=2") == 2
+    assert "Expected a column named foo" in command.err
