@@ -161,7 +161,7 @@ def exactly(value: object) -> str:
         return ""
     if not isinstance(value, float):
         return "".join(letter if letter.isprintable() else " " for letter in str(value))
-    mantissa, _, exponent = repr(value).partition("e")
+    mantissa, _, exponent = float.__repr__(value).partition("e")
     return mantissa.removesuffix(".0") + (f"e{int(exponent)}" if exponent else "")
 
 

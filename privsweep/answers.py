@@ -1,6 +1,6 @@
 """Questions from Python, each with the arguments that the command of the same name has as options."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -35,8 +35,8 @@ def _methods(method: Methods) -> list[Method] | None:
     """Return the methods that were named, or None for all."""
     if method is None:
         return None
-    each = [method] if isinstance(method, str | Method) else list(method)
-    return [method_from(one) if isinstance(one, str) else one for one in each] or None
+    each = list(method) if isinstance(method, Iterable) and not isinstance(method, str) else [method]
+    return [one if isinstance(one, Method) else method_from(str(one)) for one in each] or None
 
 
 @of_a_run()
@@ -460,7 +460,7 @@ def plan(
     from flows.runs.plan import TooLargeError, make_plan, work_of
     from privsweep.sweeps import sweep_of
     from storage import open_store
-    from tasks.engine import cores
+    from tasks.engine import checked_workers, cores
 
     asked = sweep_of(sweep, fields, method)
     with open_store(store, missing_ok=True) as opened:
@@ -468,7 +468,9 @@ def plan(
             described = read_cluster(cluster)
             work = work_of(asked, opened, described.workers, max_points=max_points, retry=retry)
             return simulate(work, described)
-        made = make_plan(asked, opened, workers=workers or cores(), max_points=max_points, retry=retry)
+        made = make_plan(
+            asked, opened, workers=checked_workers(workers) or cores(), max_points=max_points, retry=retry
+        )
     if made.refused:
         raise TooLargeError(made.refused)
     return made

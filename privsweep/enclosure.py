@@ -15,7 +15,7 @@ from flows.answers.training.any_sampler import AnySampler
 from flows.answers.training.compare import SchemeRow
 from flows.printing import as_json, as_text, exactly, html_table, listed, rounded_down, rounded_up
 from privcore import Bracket, DomainError, LimitError, PrivsweepError, Problem, Status
-from privsweep.words import is_several
+from privsweep.words import is_several, spelled_in_python
 from storage.schema import origin_text
 
 if TYPE_CHECKING:
@@ -348,10 +348,13 @@ def broadcast(one: Callable[[dict[str, Any]], Any], words: Mapping[str, Any]) ->
         arrays = dict(zip(varied, np.broadcast_arrays(*map(np.asarray, varied.values())), strict=True))
     except ValueError as error:
         raise DomainError(f"Expected arrays whose shapes fit one another: {error}.") from None
+    for name, array in arrays.items():
+        if array.dtype == object and any(each is None for each in array.flat):
+            raise DomainError(f"Expected a value in each place of {name}, got None.")
     shape = next(iter(arrays.values())).shape
     found = np.empty(shape, dtype=object)
     for place in np.ndindex(shape):
-        found[place] = one({**given, **{name: array[place].item() for name, array in arrays.items()}})
+        found[place] = one({**given, **{name: array.item(place) for name, array in arrays.items()}})
     if not found.size or isinstance(found.flat[0], Enclosure):
         return Enclosures(found, arrays)
     return found
@@ -416,7 +419,7 @@ class Report(Mapping[str, Any]):
         printed = io.StringIO()
         with redirect_stdout(printed):
             self._show()
-        return printed.getvalue().rstrip("\n")
+        return str(spelled_in_python(printed.getvalue().rstrip("\n")))
 
     def __repr__(self) -> str:
         """Return the keys in one line."""

@@ -1,14 +1,16 @@
 """A training run as an object that answers several questions."""
 
+import reprlib
 from typing import Any, Unpack, cast
 
 from flows.answers.ask import LIMIT_SECONDS
 from flows.answers.question import COMPARED, question, typed
-from flows.printing import listed
+from flows.printing import exactly
+from flows.spec.words import value_of
 from privcore import DomainError
 from privsweep import answers
 from privsweep.enclosure import Comparison, Enclosure, Report, broadcast
-from privsweep.words import RunWords, in_python, of_a_run
+from privsweep.words import RunWords, in_python, is_several, of_a_run
 
 
 class Run:
@@ -36,8 +38,15 @@ class Run:
 
     def __repr__(self) -> str:
         """Return the words in one line."""
-        return f"Run({listed(self.words).replace(' ', ', ')})"
+        import numpy as np
 
+        told = {
+            name: reprlib.repr(np.asarray(value).tolist()) if is_several(value) else exactly(value)
+            for name, value in self.words.items()
+        }
+        return f"Run({', '.join(f'{name}={text}' for name, text in told.items())})"
+
+    @in_python
     def epsilon(self, delta: Any = None, **options: Any) -> Enclosure:
         """Bound epsilon, as `privsweep.epsilon`.
 
@@ -47,6 +56,7 @@ class Run:
         """
         return answers.epsilon(**self._with(delta=delta), **options)
 
+    @in_python
     def delta(self, epsilon: Any, *, limit_seconds: float = LIMIT_SECONDS) -> Enclosure:
         """Bound delta at an epsilon.
 
@@ -106,6 +116,7 @@ class Run:
             raise DomainError(f"Expected a run without {', '.join(of_one)} to compare samplers.")
         return answers.compare(**{name: words[name] for name in words if name in COMPARED}, **options)
 
+    @in_python
     def noise(self, epsilon: Any = None, delta: Any = None, **options: Any) -> Any:
         """Find the least noise multiplier for a target, as `privsweep.noise`; that of the run is not used.
 
@@ -123,7 +134,7 @@ class Run:
     def _ask(self, problem: str, limit_seconds: float, **at: Any) -> Enclosure:
         @in_python
         def one(words: Any) -> Enclosure:
-            numbers = {name: words.pop(name) for name in at}
+            numbers = {name: value_of(words.pop(name, None), name) for name in at}
             phases = question(typed(words)).run
             return answers.ask(problem, limit_seconds=limit_seconds, **phases, **numbers)
 

@@ -160,5 +160,5 @@ def opened_store(store: str | Path, allow_degraded: bool = False) -> Store:
 
 
 def is_several(value: object) -> bool:
-    """Return whether an argument has several values: a list, a tuple or an array."""
-    return isinstance(value, list | tuple | range) or getattr(value, "ndim", 0) > 0
+    """Return whether an argument has several values: a list, a tuple, an array or a series."""
+    return isinstance(value, list | tuple | range) or bool(getattr(value, "shape", ()))

@@ -6,7 +6,9 @@ The engine `auto` is one of the two: `chosen` says which, and why.
 import os
 from collections.abc import Generator, Sequence
 
+from privcore.errors import DomainError
 from privcore.extras import installed, require
+from privcore.parameter import Integer
 from storage.place.folder import Folder
 from tasks import dispatch
 from tasks.batch import Batch
@@ -19,6 +21,15 @@ AUTO = "auto"
 SERIAL = "serial"
 RAY = "ray"
 ENGINES = AUTO, RAY, SERIAL
+WORKERS = Integer(
+    name="workers",
+    symbol="w",
+    unit="processes",
+    lower=1,
+    upper=100_000,
+    typical=(1, 8),
+    meaning="Number of worker processes",
+)
 
 SHORT = 10.0
 """Estimated seconds of one core below which a sweep is computed without Ray, which takes longer to start."""
@@ -29,6 +40,19 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def check_engine(engine: str, address: str | None = None) -> None:
+    """Raise `DomainError` for an unknown engine, or an address of a cluster for the serial engine."""
+    if engine not in ENGINES:
+        raise DomainError(f"Expected --engine {', '.join(ENGINES[:-1])} or {SERIAL}, got {str(engine)[:50]}.")
+    if engine == SERIAL and address:
+        raise DomainError(f"Expected --ray-address with --engine {RAY} only, got it with {SERIAL}.")
+
+
+def checked_workers(workers: int | None) -> int | None:
+    """Return a number of worker processes; raise `DomainError` unless it is None or in its domain."""
+    return None if workers is None else WORKERS.check(workers)
 
 
 def chosen(engine: str, cpu_seconds: float, address: str | None = None) -> tuple[str, str]:

@@ -31,6 +31,8 @@ def sampling_error(sampling: object) -> ChoiceError:
     if sampling is None:
         what = "--sampling, since the answer depends on the loader"
     lines = LOADERS | {UNKNOWN: "worst of all that `privsweep compare` lists"}
+    if sampling == UNKNOWN:
+        what, lines = f"a known sampler for this question, got --sampling {UNKNOWN}", LOADERS
     return ChoiceError(
         f"Expected {what}:",
         [f"{word:<17}  {code}" for word, code in lines.items()],

@@ -258,12 +258,9 @@ RayAddress = Annotated[
 
 def check_engine(engine: str, ray_address: str | None) -> None:
     """Reject unknown engines, and a cluster address for the serial engine."""
-    from tasks.engine import ENGINES, RAY, SERIAL
+    from tasks.engine import check_engine as check  # not needed to print help
 
-    if engine not in ENGINES:
-        raise typer.BadParameter(f"Expected --engine {', '.join(ENGINES[:-1])} or {SERIAL}, got {engine}.")
-    if engine == SERIAL and ray_address:
-        raise typer.BadParameter(f"Expected --ray-address with --engine {RAY} only, got it with {SERIAL}.")
+    check(engine, ray_address)
 
 
 def named_methods(names: list[str] | None) -> list[Method] | None:

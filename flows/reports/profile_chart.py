@@ -34,7 +34,7 @@ def check_chart(path: Path) -> Path:
         DomainError: The suffix is not that of a chart, or no file can be written there.
     """
     if path.suffix.lower().removeprefix(".") not in SUFFIXES:
-        raise DomainError(f"Expected --chart with a file .{', .'.join(SUFFIXES)}, got {path.name}.")
+        raise DomainError(f"Expected a chart in a file .{', .'.join(SUFFIXES)}, got {path.name}.")
     return target_of(path)
 
 

@@ -146,6 +146,8 @@ def value_of(word: object, name: str) -> Any:
         >>> value_of("1e3", "steps"), value_of(5, "steps")
         (1000.0, 5)
     """
+    if getattr(word, "shape", None) == ():  # a number of numpy
+        word = word.item()  # type: ignore[attr-defined]
     if isinstance(word, str):
         return number(word)
     if isinstance(word, bool) or not hasattr(word, "__float__"):

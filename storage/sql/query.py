@@ -138,6 +138,7 @@ def pieces(
         raise QueryError(f"Expected a limit of at least 0 seconds, got {limit_seconds:g}.")
     _refuse_all_but_select(cursor, query)
     left = limit_seconds
+    opened: list[pa.RecordBatchReader] = []  # the cursor runs nothing else until it is closed
     # In a separate thread, because DuckDB would delay Ctrl-C until the end of the query.
     with ThreadPoolExecutor(max_workers=1) as thread:
 
@@ -153,18 +154,23 @@ def pieces(
                 raise LimitError(f"The query took longer than {limit_seconds:g} s.")
             return running.result()
 
-        reader = in_time(lambda: cursor.sql(query).to_arrow_reader(ROWS))
-        held: list[pa.RecordBatch] = []
-        begun = False
-        while (batch := in_time(lambda: next(reader, None))) is not None:
-            held.append(batch)
-            if sum(each.num_rows for each in held) >= ROWS:
-                used = time.thread_time()
-                yield pa.Table.from_batches(held)
-                left -= time.thread_time() - used
-                held, begun = [], True
-        if held or not begun:
-            yield pa.Table.from_batches(held, schema=reader.schema)
+        try:
+            in_time(lambda: opened.append(cursor.sql(query).to_arrow_reader(ROWS)))
+            (reader,) = opened
+            held: list[pa.RecordBatch] = []
+            begun = False
+            while (batch := in_time(lambda: next(reader, None))) is not None:
+                held.append(batch)
+                if sum(each.num_rows for each in held) >= ROWS:
+                    used = time.thread_time()
+                    yield pa.Table.from_batches(held)
+                    left -= time.thread_time() - used
+                    held, begun = [], True
+            if held or not begun:
+                yield pa.Table.from_batches(held, schema=reader.schema)
+        finally:
+            for each in opened:
+                each.close()
 
 
 def _stop(cursor: duckdb.DuckDBPyConnection, running: Future[Any]) -> bool:

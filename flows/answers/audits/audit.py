@@ -1,7 +1,7 @@
 """One audit in one run: from scores, counts or error rates to refuted epsilons, for a design of canaries."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -393,7 +393,9 @@ def audited(
         )
         content["claim"] = {"epsilon": claimed_epsilon, **_refutation(tail, TAILS, confidence)}
     if claim is not None:
-        tail = find_problem("audit-claim-tail").from_fields({**fields, "phases": claim})
+        kind = find_problem("audit-claim-tail")
+        parts = replace(kind.parameters["phases"], name="claim").check(claim)
+        tail = kind.from_fields({**fields, "phases": parts})
         content["claim"] = {"mechanism": claim, **_refutation(tail, CLAIMED, confidence)}
     content["hints"] = _hints(question, confidence)
     if counts.shuffled:

@@ -95,7 +95,12 @@ def refuted_at(counts: Sequence[dict[str, int]], delta: float, confidence: float
             threshold; the thresholds were fixed beforehand, and share the error.
         delta: Delta at which epsilon is refuted.
         confidence: Confidence of all thresholds together.
+
+    Raises:
+        DomainError: There is no threshold.
     """
+    if not counts:
+        raise DomainError("Expected at least one threshold, got none.")
     share = 1.0 - (1.0 - confidence) / len(counts)
     answers: list[dict[str, Any]] = []
     modelled: list[float] = []

@@ -8,12 +8,13 @@ from typing import Any
 from flows.answers.ask import UncoveredError
 from flows.answers.explain import Explanation
 from flows.answers.parse import UNKNOWN, loader
-from flows.answers.question import OF_ONE, question, run_of, typed
+from flows.answers.question import OF_ONE, question, run_of
 from flows.answers.show import bracket_text, kind_of
 from flows.answers.sourced import Sourced
 from flows.answers.training.compare import SchemeRow, problems
 from flows.answers.training.compare_output import contents, print_rows
 from flows.printing import as_json, exactly, listed, note, rounded_down, rounded_up, say, show
+from flows.spec.words import value_of
 from privcore import Bracket, DomainError, LimitError, PrivsweepError, Problem, Status
 from privcore.training import ProfileLine, RunProfile, run_profile
 from storage.schema import import_content
@@ -211,7 +212,7 @@ def profile_of(
     Raises:
         PrivsweepError: As in `question`.
     """
-    at = {name: [typed({name: each})[name] for each in values] for name, values in numbers.items()}
+    at = {name: [value_of(each, name) for each in values] for name, values in numbers.items()}
     if words.get("sampling") == UNKNOWN and "run" not in words:
         asked, notes = candidates({**words, "delta": 1e-300})  # the profile is that of every delta
         return partial(any_profile, asked, at), notes

@@ -1,6 +1,7 @@
 """The least noise of a training run for a target: an epsilon, an advantage, or a true positive rate."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -50,7 +51,7 @@ def noise_for(
     if len(given) != 1 or (rate is None) is ("tpr" in given):
         raise DomainError("Expected one target: --epsilon, --advantage, or --tpr with --fpr.")
     ((name, wanted),) = given.items()
-    target = float((TARGET if name == "epsilon" else RATE).check(wanted))
+    target = float((TARGET if name == "epsilon" else replace(RATE, name=name)).check(wanted))
     gap = float(PRECISION.check(typed({"precision": precision})["precision"]))
     again = partial(asked_until_tight, methods=methods, limit_seconds=limit_seconds)
 

@@ -76,9 +76,9 @@ def solved(
     Raises:
         PrivsweepError: Words contradict one another, or the word cannot be solved for.
     """
-    name = word.replace("-", "_")
+    name = str(word).replace("-", "_")
     if name not in SOLVED:
-        raise DomainError(f"Expected one of {{{', '.join(SOLVED)}}} to solve for, got {word[:50]}.")
+        raise DomainError(f"Expected one of {{{', '.join(SOLVED)}}} to solve for, got {str(word)[:50]}.")
     given = typed({**words, "epsilon": target})
     allowed = float(TARGET.check(given.pop("epsilon", None)))
     if name in given or (name == "steps" and "batch_size" in given):

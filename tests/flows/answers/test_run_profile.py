@@ -250,7 +250,7 @@ def test_a_file_of_a_run_gives_its_phases_its_relation_and_its_delta(
         ((*RUN, "--delta", "small"), "Expected delta in"),
         ((*RUN, "--fpr", "0"), "Expected false_positive_rate in"),
         ((*RUN, "--smallest-fpr", "0.6"), "Expected smallest_false_positive_rate in"),
-        ((*RUN, "--chart", "roc.gif"), "Expected --chart with a file .png, .svg, .pdf, .html"),
+        ((*RUN, "--chart", "roc.gif"), "Expected a chart in a file .png, .svg, .pdf, .html"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exits_with_2(

@@ -4,17 +4,21 @@ import inspect
 import io
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import polars
 import pytest
 
 import privsweep as ps
 from flows.cli.app import COMMANDS
 from flows.cli.training import RUN
-from privcore import Answer
+from privcore import Answer, LimitError
+from privcore.errors import ExitCode
 from privsweep.words import RunWords
 from tests.flows.small_store import Command
 from tests.storage.made_up import epsilon, put, row
@@ -109,6 +113,93 @@ def test_words_of_other_libraries_mean_the_same() -> None:
     same = ps.epsilon(sampling="poisson", sigma=1, sampling_probability=0.01, delta=1e-5, steps=100)
     assert found.problem == same.problem
     assert "max_grad_norm does not matter" in found.notes[-1]
+
+
+NONE: dict[str, Any] = {"sampling": "none", "sigma": 2.0}
+ANY: dict[str, Any] = {"sampling": "unknown", "sigma": 1.0, "steps": 10}
+ONE: dict[str, Any] = {"sigma": 1.0, "delta": 1e-5}
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (lambda: ps.epsilon(sampling="none", sigma=[1, None], delta=1e-5), "in each place of sigma, got None"),
+    (lambda: ps.Run(**NONE).delta(None), "Expected a number for epsilon"),
+    (lambda: ps.Run(**NONE).tpr(None), "Expected a number for false_positive_rate"),
+    (lambda: ps.Run(**NONE).fpr(None), "Expected a number for true_positive_rate"),
+    (lambda: ps.profile(fpr=cast(Any, None), **NONE), "Expected a number for false_positive_rate"),
+    (lambda: ps.audit(roc={"fpr": [], "tpr": []}, runs=(9, 9), delta=1e-5), "at least one threshold"),
+    (lambda: ps.solve(cast(Any, None), epsilon=1, delta=1e-5, **NONE), "to solve for, got None"),
+    (lambda: ps.solve(cast(Any, 3), epsilon=1, delta=1e-5, **NONE), "to solve for, got 3"),
+    (lambda: ps.epsilon(method=cast(Any, [3]), delta=1e-5, **NONE), "Unknown method 3"),
+    (lambda: ps.epsilon(method=cast(Any, 3), delta=1e-5, **NONE), "Unknown method 3"),
+    (lambda: ps.profile(**NONE).plot("p.txt"), "Expected a chart in a file .png"),
+    (lambda: ps.noise(sampling="none", advantage=0), "Expected advantage in"),
+    (lambda: ps.noise(sampling="none", advantage="10%"), "Expected advantage in"),
+    (
+        lambda: ps.audit(counts=(20, 10, 9), design="independent", delta=1e-5, claim="foo"),
+        "Expected claim",
+    ),
+    (lambda: ps.Run(**ANY).delta(1.0), "Expected a known sampler"),
+    (lambda: ps.Run(**ANY).advantage(), "Expected a known sampler"),
+    (lambda: ps.solve("epochs", epsilon=1, delta=1e-5, **ANY), "Expected a known sampler"),
+    (lambda: ps.run("unamplified-epsilon", engine="foo", **ONE), "Expected engine auto, ray or serial"),
+    (lambda: ps.run("unamplified-epsilon", workers=-1, **ONE), "Expected workers in"),
+    (lambda: ps.plan("unamplified-epsilon", workers=-1, **ONE), "Expected workers in"),
+]
+
+
+@pytest.mark.parametrize(("asked", "told"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_not_an_argument_is_refused_in_a_sentence(
+    asked: Callable[[], object], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ps.PrivsweepError, match=told) as caught:
+        asked()
+    assert "--" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+SCORES = {"score": [0.1, 0.9, 0.2, 0.8, 0.7], "included": [0, 1, 0, 1, 1]}
+SAME: list[tuple[Callable[[], object], Callable[[], object]]] = [
+    (
+        lambda: ps.epsilon(sampling="none", sigma=np.array(2.0), delta=np.array(1e-5)).upper,
+        lambda: ps.epsilon(sampling="none", sigma=2.0, delta=1e-5).upper,
+    ),
+    *(
+        (
+            partial(lambda sigma: repr(ps.epsilon(sampling="none", sigma=sigma, delta=1e-5)), each),
+            lambda: repr(ps.epsilon(sampling="none", sigma=[1.0, 2.0], delta=1e-5)),
+        )
+        for each in (polars.Series([1.0, 2.0]), np.array([1, 2], dtype=object))
+    ),
+    (
+        lambda: (
+            cast(Any, ps.plan("unamplified-epsilon", sigma=np.array([0.5, 4]), delta=np.float64(1e-5))).new
+        ),
+        lambda: 2,
+    ),
+    (
+        lambda: ps.Run(delta=1e-6, **NONE).noise(target_epsilon=1, target_delta=1e-5).sigma,
+        lambda: ps.noise(sampling="none", epsilon=1, delta=1e-5).sigma,
+    ),
+    (
+        lambda: cast(Any, ps.Run(**NONE)).delta(target_epsilon=1.0).upper,
+        lambda: ps.Run(**NONE).delta(epsilon=1.0).upper,
+    ),
+    (
+        lambda: repr(ps.Run(sampling="none", sigma=np.array([0.5, np.sqrt(2)]))),
+        lambda: "Run(sampling=none, sigma=[0.5, 1.4142135623730951])",
+    ),
+    (
+        lambda: "; design states another" in str(ps.audit(scores=SCORES, guesses=2, delta=1e-5)),
+        lambda: True,
+    ),
+]
+
+
+@pytest.mark.parametrize(("asked", "same"), SAME, ids=range(len(SAME)))
+def test_numbers_and_words_of_other_libraries_mean_what_plain_ones_do(
+    asked: Callable[[], object], same: Callable[[], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert asked() == same()
 
 
 def test_arrays_broadcast_to_enclosures_with_a_frame_and_a_plot(tmp_path: Path) -> None:
@@ -283,6 +374,19 @@ def test_a_query_comes_from_a_file_or_from_standard_input(
     assert command.out.split() == ["answer", "42"]
     if query != "-":
         assert ps.sql(asked).arrow.to_pylist() == [{"answer": 42}]
+
+
+@pytest.mark.parametrize(("query", "seconds"), [("select 1", 0), ("select * from range(10000000000)", 0.2)])
+def test_a_query_that_takes_too_long_is_told_in_a_sentence(
+    query: str, seconds: float, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(Path("store"), row(epsilon(), Answer.enclosure(4.37717, 4.37718)))
+    with pytest.raises(LimitError, match=f"The query took longer than {seconds} s"):
+        ps.sql(query, limit_seconds=seconds)
+    for options in ([], ["--csv"]):
+        assert command("sql", query, "--limit-seconds", seconds, *options) == ExitCode.LIMIT
+        assert f"The query took longer than {seconds} s." in command.err
 
 
 def test_several_runs_on_the_command_line_are_a_table(command: Command) -> None:
