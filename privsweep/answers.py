@@ -367,7 +367,7 @@ def lookup(
         DomainError: A field is missing or outside its domain.
 
     Example:
-        >>> lookup("unamplified-epsilon", sigma=1.0, delta=1e-5).source.startswith("shipped table")
+        >>> lookup("unamplified-epsilon", sigma=1.0, delta=1e-5, compute=True).upper < 4.3772
         True
     """
     with opened_store(store, allow_degraded or keep) as opened:
