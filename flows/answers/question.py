@@ -164,7 +164,7 @@ def _sampled(given: dict[str, Any]) -> Described:
 
 
 def _seldom(steps: object) -> str:
-    """Return the note about steps without sampling, of which only one is taken to use an example."""
+    """Return the note about steps without sampling: an example is taken to be used in one step only."""
     return (
         f"participations=1: each example is used in one of the {steps} steps of an epoch; full batches use "
         f"it in each step, which is participations={steps}."

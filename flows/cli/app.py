@@ -131,7 +131,7 @@ class Documented(TyperCommand):
     """A command of the table."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read an option whose help names several numbers from as many words; refuse others that are repeated."""
+        """Read an option whose help names several numbers from as many words; refuse repeated options."""
         counted = {
             each.opts[0]: len((each.metavar or "").split()) for each in self.get_params(ctx) if each.opts
         }
