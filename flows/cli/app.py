@@ -6,6 +6,7 @@ The module of a command is loaded when the command is used, because `--help` mus
 import atexit
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -39,7 +40,7 @@ COMMANDS = {
     "run": ("sweep:run", "Compute the points of a sweep that are not stored yet. After Ctrl-C, the same command resumes."),
     "status": ("sweep:status", "Show how many points of each sweep are stored, how many failed, and whether it is running."),
     "schema": ("sweep:schema", "Print the JSON Schema of the TOML format of sweeps, for completion and checks in editors."),
-    "lookup": ("ask:lookup", "Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute."),
+    "lookup": ("lookup:lookup", "Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute."),
     "sql": ("store:sql", "Run a SELECT over a store; docs/sql.md describes the views."),
     "export": ("store:export", "Write the result of a SELECT as CSV, Parquet, JSON, Markdown or LaTeX."),
     "verify": ("maintenance:verify", "Read every byte of a store, and list damaged, missing, foreign and leftover files."),
@@ -127,6 +128,10 @@ def _joined(words: list[str], several: Mapping[str, int]) -> list[str]:
     return found
 
 
+_LONG = re.compile(r"--sample-rate(?==|$)")
+"""A second name of an option, which together with the first is too long for a line of help."""
+
+
 class Documented(TyperCommand):
     """A command of the table."""
 
@@ -136,7 +141,7 @@ class Documented(TyperCommand):
             each.opts[0]: len((each.metavar or "").split()) for each in self.get_params(ctx) if each.opts
         }
         several = {name: count for name, count in counted.items() if count > 1}
-        joined = _joined(args, several)
+        joined = _joined([_LONG.sub("--sampling-probability", word) for word in args], several)
         _, _, order = self.make_parser(ctx).parse_args(args=list(joined))
         for each in set(order):
             once = (

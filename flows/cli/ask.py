@@ -1,9 +1,8 @@
-"""Commands about any problem: ask and methods, and lookup for stored bounds."""
+"""Commands about any problem: ask and methods."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -15,23 +14,16 @@ from flows.answers.question import answer_lines
 from flows.answers.question import question as read_question
 from flows.cli import options
 from flows.cli.options import (
-    AllowDegraded,
-    Explain,
     Json,
-    Keep,
     LimitBytes,
     LimitSeconds,
     MethodNames,
-    StorePath,
     finish,
     finish_all,
     named_methods,
-    problems_and_sweeps,
-    reading,
-    waiting,
 )
 from flows.printing import as_json, listed, say
-from flows.spec.words import DEFAULT_STORE, fields_from
+from flows.spec.words import fields_from
 from privcore import DomainError, Method
 
 LONGEST_LINE = 1_000_000  # bytes of a question
@@ -132,71 +124,3 @@ def _bounded(lines: BinaryIO) -> Iterator[bytes]:
         if len(line) > LONGEST_LINE:
             raise DomainError(f"Expected lines of at most {LONGEST_LINE} bytes, each a JSON object.")
         yield line
-
-
-def lookup(  # noqa: PLR0913  the options of a command are its arguments
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="Name of a problem, followed by its fields, or of a sweep.",
-            autocompletion=problems_and_sweeps,
-        ),
-    ],
-    fields: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FIELD=VALUE", help="Fields of the problem, such as sigma=1."),
-    ] = None,
-    *,
-    store: StorePath = DEFAULT_STORE,
-    compute: Annotated[
-        bool,
-        typer.Option(
-            "--compute", help="Compute now if nothing is stored, or the stored bracket is wider than 5 %."
-        ),
-    ] = False,
-    keep: Keep = False,
-    limit_seconds: LimitSeconds = 300.0,
-    explain: Explain = False,
-    json: Json = False,
-    allow_degraded: AllowDegraded = False,
-) -> None:
-    """Print the stored bounds that cover a problem, or the table of a sweep. Computes only with --compute.
-
-    With --compute, the answer is the intersection of the stored and the computed bracket.
-    """
-    from flows.answers.explain import explained
-    from flows.answers.held import any_held, held, tightened, width_aside
-    from flows.answers.held import keep as kept
-    from flows.answers.question import question
-    from flows.answers.show import intervals, print_answer
-    from flows.answers.sourced import computed
-    from flows.answers.sweep_table import show_sweep, sweep_named
-    from flows.answers.uncovered import uncovered
-
-    if keep and not compute:
-        raise DomainError("Expected --compute with --keep.")
-    with reading(store, allow_degraded=allow_degraded) as opened:
-        named = None if store == DEFAULT_STORE else opened.name
-        if not fields and (sweep := sweep_named(name, opened)) is not None:
-            if explain or compute:
-                option = "--explain" if explain else "--compute"
-                raise DomainError(f"Expected a problem with its fields for {option}, got a sweep.")
-            return show_sweep(sweep, opened, named, json)
-        problem = question({**fields_from(fields or []), "problem": name}).problem
-        if compute:
-            with waiting(f"computing {problem.name}"):
-                within = partial(computed, limit_seconds=limit_seconds)
-                answer = tightened(problem, any_held(opened, problem), computing=within)
-        elif (found := held(opened, problem, any_width=True)) is None:
-            raise uncovered(opened, problem)
-        else:
-            answer = found
-        explanation = explained(answer, opened) if explain and answer.ok else None
-        asides = [width_aside(answer, named)] if answer.ok else []
-        if answer.ok and (doubtful := intervals(opened, problem, named)) is not None:
-            asides.append(doubtful.aside())
-        print_answer(answer, json, explanation, asides)
-        if keep:
-            kept(opened, [answer])
-    return finish(answer)

@@ -105,7 +105,7 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
         typer.Option(
             metavar="CLAIM",
             help="Claimed mechanism, such as gaussian(sigma=1), laplace(scale=2), "
-            "guarantee(epsilon=1,delta=1e-5), profile(curve=FILE), the phases of a training run, or a "
+            "guarantee(epsilon=1), profile(curve=FILE), the phases of a training run, or a "
             "composition with ; between its parts; prints a bound of its p-value.",
         ),
     ] = None,

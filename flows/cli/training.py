@@ -76,12 +76,7 @@ RUN: dict[str, Any] = {
     ],
     "sampling_probability": Annotated[
         str | None,
-        typer.Option(
-            "--sampling-probability",
-            "--sample-rate",
-            metavar="NUMBER",
-            help="Probability that a step uses an example.",
-        ),
+        typer.Option(metavar="NUMBER", help="Probability that a step uses an example; also --sample-rate."),
     ],
     "redraw": Annotated[
         str | None,

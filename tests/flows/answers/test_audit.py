@@ -249,23 +249,24 @@ def test_the_null_check_counts_what_the_audits_of_shuffled_bits_refute(tmp_path:
     assert shown["null_check"]["nominal"] == pytest.approx(30.0)
 
 
-COUNTS = ["--counts", "100", "20", "15", "--design", "independent"]
+COINS = ["--design", "independent"]
+COUNTS = ["--counts", "100", "20", "15", *COINS]
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (
-            [*COUNTS, "--counts", "100", "20", "21"],
+            ["--counts", "100", "20", "21", *COINS],
             "Expected correct <= guesses, got correct=21, guesses=20.",
         ),
         (
-            [*COUNTS, "--counts", "10", "20", "15"],
+            ["--counts", "10", "20", "15", *COINS],
             "Expected guesses <= canaries, got guesses=20, canaries=10.",
         ),
-        ([*COUNTS, "--counts", "0", "0", "0"], "Expected canaries in {1, ..., 1000000000}, got canaries=0."),
+        (["--counts", "0", "0", "0", *COINS], "Expected canaries in {1, ..., 1000000000}, got canaries=0."),
         (
-            [*COUNTS, "--counts", "100", "20", "1.5"],
+            ["--counts", "100", "20", "1.5", *COINS],
             "Expected correct in {0, ..., 1000000000}, got correct=1.5.",
         ),
         ([*COUNTS, "--confidence", "1"], "Expected confidence in [0.5, 1), got confidence=1."),
@@ -275,7 +276,7 @@ COUNTS = ["--counts", "100", "20", "15", "--design", "independent"]
             [*COUNTS, "--claimed-epsilon", "1", "--claim", "gaussian(sigma=1)"],
             "Expected --claim or --claimed-epsilon, got both.",
         ),
-        ([*COUNTS, "--claim", "gauss(sigma=1)"], "Expected phases in {KIND(FIELD=VALUE,...); ... of"),
+        ([*COUNTS, "--claim", "gauss(sigma=1)"], "Expected claim in {KIND(FIELD=VALUE,...); ... of"),
         (
             [*COUNTS[:4], "--design", "pairs", "--claim", "laplace(scale=1)"],
             "The noise of laplace is stated for an added or removed example; for a design that",
@@ -315,7 +316,8 @@ COUNTS = ["--counts", "100", "20", "15", "--design", "independent"]
 def test_misuse_gets_one_sentence(
     capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
 ) -> None:
-    assert run(["audit", "--delta", "1e-5", *words]) == 2
+    delta = [] if "--delta" in words else ["--delta", "1e-5"]
+    assert run(["audit", *delta, *words]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith(f"privsweep: {sentence}")
