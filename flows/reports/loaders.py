@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
-from flows.answers.question import adjacency_of
+from flows.answers.question import adjacency_of, typed
 from flows.answers.training.compare import DARK, LIGHT, NAMES, problems
 from flows.answers.training.compare_output import brief
 from flows.printing import say
@@ -75,7 +75,7 @@ def bars(store: Store) -> list[Bar]:
     Raises:
         UncoveredError: The store lacks one of them.
     """
-    asked, _ = problems(RUN, **SIZES)
+    asked, _ = problems(typed({**RUN, **SIZES}))
     return sorted(_bars(store, asked), key=lambda bar: (bar.upper, bar.lower))
 
 

@@ -86,13 +86,15 @@ def questions(problem: str) -> Iterator[Problem]:
     """
     kind = find_problem(problem)
     at_delta = find_problem(problem.removesuffix("delta") + "epsilon") if kind.asks == "delta" else kind
+    # the participations of balls in bins are drawn last, as they were for the vectors that are published
+    names = [name for name in at_delta.parameters if name in USUAL]
+    if "redraw" in names:
+        names.sort(key="participations".__eq__)
     draw = random.Random(f"{SEED} {problem}")
     seen = set()
     while True:
         try:
-            question = at_delta.asked(
-                {name: _value(name, draw) for name in at_delta.parameters if name in USUAL}
-            )
+            question = at_delta.asked({name: _value(name, draw) for name in names})
             if kind is not at_delta:
                 fields = {name: value for name, value in question.as_fields().items() if name != "delta"}
                 question = kind.asked(fields | {"epsilon": _epsilon(question, draw)})

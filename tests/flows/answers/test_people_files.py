@@ -228,7 +228,6 @@ SENTENCES = [
     ),
     ("nested.jsonl", "Expected values in the column score of {}; row 2 has an array."),
     ("blank.csv", "Expected a value in each row of the column included of {}; row 2 has no value."),
-    ("no-header.csv", "Expected a column named score in {}; its columns are '1.0', '1'."),
     ("other\x1b.csv", "its columns are '\\x1b[31mred\\x07', 'included'."),
     ("header.csv", "Expected 1 to 100000000 rows in {}, got 0."),
 ]
