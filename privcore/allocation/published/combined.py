@@ -120,6 +120,7 @@ def correction(problem: Allocation) -> float:
     Here $L = \ln(t / \delta')$, and the bound adds $2 \delta'$ to Poisson sampling with probability 2k/t.
 
     Example:
+        >>> from privcore.allocation.problems import AllocationDelta
         >>> round(math.log(correction(AllocationDelta(sigma=40.0, steps=1000, epsilon=1.0)) / 1000.0), 6)
         -25.0
     """
