@@ -15,9 +15,14 @@ nitpicky = True
 nitpick_ignore_regex = [  # objects without a page in this documentation
     ("py:class", r"(collections|pathlib|pyarrow|dp_accounting)\..*|PrivacyLossDistribution"),
     ("py:class", r"privcore\.(likelihood_ratio\..*|method\.P)"),
-    ("py:class", r"storage\.(folder\.Folder|query\.SqlFunction|verify\.Verification|manifest\.Manifest)"),
+    (
+        "py:class",
+        r"storage\.(place\.folder\.Folder|sql\.query\.SqlFunction|verify\.Verification|manifest\.Manifest)",
+    ),
+    ("py:class", r"NDArray|np\..*|Plan|Schedule|flows\.answers\.sourced\.Sourced|privsweep\.words\.RunWords"),
     ("py:exc", r"\w+Error"),
 ]
+suppress_warnings = ["docutils"]  # words of a run are joined to docstrings when they are made
 autodoc_member_order = "bysource"
 default_role = "code"
 napoleon_use_ivar = True
