@@ -22,9 +22,8 @@ from privcore.labels.problems import (
     LabelAttackAccuracy,
     LabelProblem,
     LabelRatioQuantile,
-    LabelRatioQuantileAt,
     LabelRatioTail,
-    LabelRatioTailAt,
+    OfBag,
 )
 from privcore.labels.ratio import RatioLaw, ratio_quantile, ratio_tail, too_rare
 from privcore.labels.sums import compositions
@@ -41,20 +40,7 @@ _MOST_ATOMS = 400
 """Largest number of different values of a file that is cut into bags."""
 
 
-Answered = (
-    LabelAdvantage
-    | LabelAdvantageAt
-    | LabelAdvantageTail
-    | LabelAdvantageShare
-    | LabelRatioTail
-    | LabelRatioTailAt
-    | LabelRatioQuantile
-    | LabelRatioQuantileAt
-    | LabelAttackAccuracy
-)
-
-
-class LabelsComposition(Method[Answered]):
+class LabelsComposition(Method[OfBag]):
     r"""Sum over the numbers of other examples with each value of eta, a multinomial vector.
 
     Given these numbers, the sum of the other labels is a convolution of binomial distributions. The advantage
@@ -69,13 +55,13 @@ class LabelsComposition(Method[Answered]):
     """
 
     name = "labels.composition"
-    problems = get_args(Answered)
+    problems = get_args(OfBag)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1; the sum over compositions is ours"
     version = 4
     shares = ("prior", "bag_size")
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: OfBag) -> str | None:
         atoms = problem.distribution.atoms
         if problem.mechanism in SINGLE:
             return "The mechanism has no bags; labels.response has the closed forms."
@@ -87,7 +73,7 @@ class LabelsComposition(Method[Answered]):
             return f"All compositions take {_work(problem):.1e} products; the limit is {_MOST_WORK:.0e}."
         return None
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: OfBag) -> Cost:
         atoms = problem.distribution.atoms
         if atoms is None or _work(problem) > _MOST_WORK:
             return Cost(seconds=1e-3, bytes=1e5)
@@ -102,7 +88,7 @@ class LabelsComposition(Method[Answered]):
         kept = 0.0 if isinstance(problem, LabelAdvantage | LabelAdvantageAt) else 60.0 * entries
         return Cost(seconds=seconds, bytes=1e6 + laws + kept)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: OfBag, seed: int) -> Answer:
         atoms = problem.distribution.atoms
         assert atoms is not None
         others, counts = problem.bag_size - 1, _rows_of_others(problem)

@@ -278,3 +278,15 @@ Thresholded = LabelAdvantageTail | LabelAdvantageShare
 """Problems about the probability of an advantage above a threshold."""
 Featured = LabelAdvantage | LabelAdvantageAt
 """Problems about the advantage at one example with features."""
+OfBag = (
+    LabelAdvantage
+    | LabelAdvantageAt
+    | LabelAdvantageTail
+    | LabelAdvantageShare
+    | LabelRatioTail
+    | LabelRatioTailAt
+    | LabelRatioQuantile
+    | LabelRatioQuantileAt
+    | LabelAttackAccuracy
+)
+"""Problems about a bag that are answered by sums over the features of the others, or by samples."""

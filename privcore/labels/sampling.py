@@ -27,16 +27,13 @@ from privcore.labels.draws import (
 from privcore.labels.learning.release import Releases, releases
 from privcore.labels.problems import (
     SINGLE,
-    LabelAdvantage,
-    LabelAdvantageAt,
     LabelAdvantageShare,
     LabelAdvantageTail,
     LabelAttackAccuracy,
     LabelProblem,
     LabelRatioQuantile,
-    LabelRatioQuantileAt,
     LabelRatioTail,
-    LabelRatioTailAt,
+    OfBag,
 )
 from privcore.labels.ratio import SEARCHED, row_tail_ends, sampled_quantile, too_rare
 from privcore.labels.sums import noisy_sums
@@ -53,20 +50,7 @@ _TRIED = 64
 """Bags for choosing the quadrature over Laplace noise."""
 
 
-Answered = (
-    LabelAdvantage
-    | LabelAdvantageAt
-    | LabelAdvantageTail
-    | LabelAdvantageShare
-    | LabelRatioTail
-    | LabelRatioTailAt
-    | LabelRatioQuantile
-    | LabelRatioQuantileAt
-    | LabelAttackAccuracy
-)
-
-
-class LabelsSampling(Method[Answered]):
+class LabelsSampling(Method[OfBag]):
     r"""Draw the features of the others; integrate labels, noise and the attacked example (Rao-Blackwell).
 
     The samples of an advantage lie between 0 and the advantage for a clean label, for randomized response
@@ -81,7 +65,7 @@ class LabelsSampling(Method[Answered]):
     """
 
     name = "labels.sampling"
-    problems = get_args(Answered)
+    problems = get_args(OfBag)
     direction = Direction.ENCLOSURE
     reference = f"{BUSA_FEKETE}, Lemma A.1; {BETTING}; Hoeffding (1963), Theorem 4, for a partition"
     version = 6
@@ -90,13 +74,13 @@ class LabelsSampling(Method[Answered]):
     samples: Annotated[int, params.SAMPLES] = 10_000
     confidence: Annotated[float, params.CONFIDENCE] = 0.999
 
-    def applies(self, problem: Answered) -> str | None:
+    def applies(self, problem: OfBag) -> str | None:
         several = isinstance(problem, LabelAdvantageTail) and problem.bags > 1
         if problem.mechanism == "none" or (problem.mechanism in SINGLE and not several):
             return "The mechanism has no bags to draw; labels.response has the closed forms."
         return problem.contradiction() or too_rare(problem)
 
-    def cost(self, problem: Answered) -> Cost:
+    def cost(self, problem: OfBag) -> Cost:
         n, k = float(self.samples), float(problem.bag_size)
         if isinstance(problem, LabelAdvantageTail):
             if problem.mechanism == "rr":
@@ -113,7 +97,7 @@ class LabelsSampling(Method[Answered]):
         kept = 8.0 * min(2.0**23, n * k) + (24.0 * n * k if isinstance(problem, LabelRatioQuantile) else 0.0)
         return Cost(seconds=seconds, bytes=4e7 + kept + 3e7 + 60.0 * k)
 
-    def answer(self, problem: Answered, seed: int) -> Answer:
+    def answer(self, problem: OfBag, seed: int) -> Answer:
         if isinstance(problem, LabelRatioQuantile):
             return self._quantile(problem)
         drawn = self._samples(problem, seed)
@@ -138,7 +122,7 @@ class LabelsSampling(Method[Answered]):
             detail=detail,
         )
 
-    def _ends(self, problem: Answered, drawn: BagDraws) -> tuple[float, float]:
+    def _ends(self, problem: OfBag, drawn: BagDraws) -> tuple[float, float]:
         """Return confidence bounds of the mean, not counting the error of each sample."""
         atoms, error = problem.distribution.atoms, 0.5 * (1.0 - self.confidence)
         if atoms is not None and atoms[0].size == 1 and not isinstance(problem, LabelAdvantageTail):

@@ -11,17 +11,13 @@ from privcore.labels.bounds.reach import beyond_reach, changes_nothing
 from privcore.labels.bounds.tails import several
 from privcore.labels.problems import (
     SINGLE,
-    LabelAdvantage,
-    LabelAdvantageAt,
-    LabelAdvantageShare,
     LabelAdvantageTail,
     LabelAttackAccuracy,
     LabelProblem,
     LabelRatioInfinite,
     LabelRatioQuantile,
-    LabelRatioQuantileAt,
     LabelRatioTail,
-    LabelRatioTailAt,
+    OfBag,
     Thresholded,
 )
 from privcore.labels.sums.poisson_binomial import Array
@@ -59,18 +55,7 @@ def response_advantage(law: Prior, epsilon: float) -> tuple[float, float]:
     return float(low.sum()), float(high.sum())
 
 
-Answered = (
-    LabelAdvantage
-    | LabelAdvantageAt
-    | LabelAdvantageTail
-    | LabelAdvantageShare
-    | LabelRatioTail
-    | LabelRatioTailAt
-    | LabelRatioQuantile
-    | LabelRatioQuantileAt
-    | LabelRatioInfinite
-    | LabelAttackAccuracy
-)
+Answered = OfBag | LabelRatioInfinite
 
 
 class LabelsResponse(Method[Answered]):
