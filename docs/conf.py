@@ -22,7 +22,6 @@ nitpick_ignore_regex = [  # objects without a page in this documentation
     ("py:class", r"NDArray|np\..*|Plan|Schedule|flows\.answers\.sourced\.Sourced|privsweep\.words\.RunWords"),
     ("py:exc", r"\w+Error"),
 ]
-suppress_warnings = ["docutils"]  # words of a run are joined to docstrings when they are made
 autodoc_member_order = "bysource"
 default_role = "code"
 napoleon_use_ivar = True

@@ -54,7 +54,6 @@ class RunWords(TypedDict, total=False):
 
 
 MEANING = """
-    The training run (`**run`):
         sigma: Noise multiplier: standard deviation of the noise of a step divided by the clipping norm. Also
             `noise_multiplier`.
         delta: Delta of (epsilon, delta)-differential privacy: P[M(D) in S] <= e^epsilon P[M(D') in S] + delta
@@ -74,8 +73,7 @@ MEANING = """
         redraw: For several epochs: `once` or `each-epoch`.
         largest_batch: Size to which truncated Poisson sampling cuts batches.
         group: Number of examples of one owner, who is protected with all of them; 1 by default.
-        run: TOML file of a run of several phases, or its phases in one line of text.
-"""
+        run: TOML file of a run of several phases, or its phases in one line of text."""
 
 
 def of_a_run(*names: str) -> Callable[[Function], Function]:
@@ -98,7 +96,9 @@ def of_a_run(*names: str) -> Callable[[Function], Function]:
         called.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
         if called.__doc__:
             kept = [part for part in re.split(r"(?m)^(?=        \w+: )", MEANING) if _is_about(part, chosen)]
-            called.__doc__ = called.__doc__.replace("\n    Returns:", f"{''.join(kept)}\n    Returns:", 1)
+            called.__doc__ = called.__doc__.replace(
+                "\n\n    Returns:", f"{''.join(kept).rstrip()}\n\n    Returns:", 1
+            )
         return called
 
     return declared
