@@ -27,7 +27,7 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
     """The endpoint of a server, which the environment names from then on."""
-    from storage.place.bucket import _connected
+    from storage.place.server import _connected
 
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -54,7 +54,7 @@ def s3_server() -> Iterator[str]:
 @pytest.fixture
 def bucket(s3_server: str) -> str:
     """The name of a new, empty bucket."""
-    from storage.place.bucket import connected
+    from storage.place.server import connected
 
     name = f"bucket-{os.getpid()}-{next(_numbers)}"
     connected("").mkdir(name)
@@ -69,7 +69,7 @@ def address(bucket: str) -> str:
 
 def keys(address: str) -> list[str]:
     """Return the names of all objects below an address, sorted."""
-    from storage.place.bucket import connected
+    from storage.place.server import connected
 
     top = address.removeprefix("s3://")
     return sorted(key[len(top) + 1 :] for key in connected("").find(top))

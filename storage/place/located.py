@@ -12,9 +12,10 @@ from pathlib import Path
 from privcore.errors import DomainError
 from storage.errors import StoreError, reason
 from storage.place import disk, layout, mirror
-from storage.place.bucket import Bucket, asking, check_answer
+from storage.place.bucket import Bucket
 from storage.place.folder import Folder
 from storage.place.layout import MARK
+from storage.place.server import asking, check_answer
 
 CACHE_VARIABLE = "PRIVSWEEP_CACHE"
 """Environment variable with the folder of the mirrors; by default `privsweep` in the user's cache folder."""

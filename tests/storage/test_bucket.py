@@ -27,9 +27,10 @@ from storage.garbage import collect, find_garbage
 from storage.heartbeats import Heartbeat, beat, heartbeats, stop
 from storage.parts import parts
 from storage.place import bucket, mirror
-from storage.place.bucket import Bucket, Listing, Objects, connected, content_of, put_new
+from storage.place.bucket import Bucket, Listing, Objects
 from storage.place.folder import Folder
 from storage.place.located import CACHE_VARIABLE, located
+from storage.place.server import _connected, check_answer, connected, content_of, longest, put_new
 from storage.verify import set_aside
 from tests.s3 import keys
 from tests.storage.contents import counting, kill_at, row_hashes, steps_of
@@ -583,9 +584,9 @@ def test_a_forked_process_publishes_and_reads(address: str) -> None:
 @pytest.fixture
 def anew() -> Iterator[None]:
     """The environment is read again, now and after the test."""
-    bucket._connected.cache_clear()
+    _connected.cache_clear()
     yield
-    bucket._connected.cache_clear()
+    _connected.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -668,14 +669,14 @@ def test_a_server_that_stalls_is_given_up_within_three_minutes(s3_server: str) -
 
 def test_a_server_that_accepts_and_says_nothing_is_given_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bucket, "PATIENCE", 0.5)
-    bucket.check_answer.cache_clear()
+    check_answer.cache_clear()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-        bucket._connected.cache_clear()
+        _connected.cache_clear()
         with pytest.raises(StoreError) as error:
             open_store("s3://bucket/store")
-    bucket._connected.cache_clear()
+    _connected.cache_clear()
     assert str(error.value) == f"The server {endpoint} did not answer within 0.5 s."
 
 
@@ -711,7 +712,7 @@ def dripping(path: str) -> Iterator[str]:
 def test_a_server_whose_first_answer_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bucket, "PATIENCE", 0.5)
     with dripping("/") as endpoint, pytest.raises(StoreError, match=r"did not answer within 0\.5 s\.$"):
-        bucket.check_answer(endpoint)
+        check_answer(endpoint)
 
 
 def test_a_server_whose_answer_never_ends_is_given_up(
@@ -720,7 +721,7 @@ def test_a_server_whose_answer_never_ends_is_given_up(
     monkeypatch.setattr(bucket, "WAIT_SECONDS", 0.5)
     wanted: Listing = {"data/x": {"Size": 10, "ETag": "t", "LastModified": datetime.now(UTC)}}
     with dripping("/bucket") as endpoint:
-        bucket.check_answer(endpoint)
+        check_answer(endpoint)
         there = Objects("s3://bucket/store", endpoint)
         for question in (
             lambda: there.first("mark"),
@@ -754,7 +755,7 @@ def test_a_time_that_no_calendar_has_is_one_sentence(monkeypatch: pytest.MonkeyP
 
 
 def test_a_download_may_take_as_long_as_its_size_explains() -> None:
-    assert bucket.longest(2_000_000) == bucket.longest() + 100
+    assert longest(2_000_000) == longest() + 100
 
 
 def test_a_listing_has_all_of_its_pages(bucket: str) -> None:

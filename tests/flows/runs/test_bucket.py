@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.place.bucket import connected
 from storage.place.located import CACHE_VARIABLE
+from storage.place.server import connected
 from tests.s3 import keys
 
 pytestmark = pytest.mark.xdist_group("ray")
