@@ -43,18 +43,11 @@ def labels(
         >>> round(labels(prior="point(0.5)", bag_size=2)["bags"]["advantage"]["upper"], 6)
         0.25
     """
+    words = dict(locals())
     from flows.answers.label_text import print_comparison
     from flows.answers.labels import compared, contents_of
 
-    asked = compared(
-        prior=prior,
-        bag_size=bag_size,
-        versus_rr=versus_rr,
-        mechanism=mechanism,
-        label_epsilon=label_epsilon,
-        level=level,
-        draw=draw,
-    )
+    asked = compared(**words)
     (*_, content) = contents_of(*asked)
     return Report(content, "", partial(print_comparison, content))
 
@@ -124,32 +117,10 @@ def audit(  # noqa: PLR0913  the options of the command
         >>> 1.79 < found["refuted_epsilon"]["auditing.steinke"] < 1.8
         True
     """
+    words = dict(locals())
     from flows.answers.audits.audit_words import audit_of, show_audit, show_curve
 
-    content = audit_of(
-        scores=scores,
-        scores_out=scores_out,
-        roc=roc,
-        runs=runs,
-        score_column=score_column,
-        included_column=included_column,
-        lower_is_member=lower_is_member,
-        guesses=guesses,
-        counts=counts,
-        delta=delta,
-        confidence=confidence,
-        design=design,
-        alternatives=alternatives,
-        one_sided=one_sided,
-        clearest=clearest,
-        centre=centre,
-        claimed_epsilon=claimed_epsilon,
-        claim=claim,
-        rates=rates,
-        threshold=threshold,
-        false_positive_rate=false_positive_rate,
-        null_check=null_check,
-    )
+    content = audit_of(**words)
     content |= {"hints": spelled_in_python(content.get("hints", []))}
     return Report(content, "", partial(show_audit if roc is None else show_curve, content))
 
@@ -197,20 +168,8 @@ def membership(  # noqa: PLR0913  the options of the command
         >>> membership(epsilon=1.0, delta=0.0, adjacency="replace-one")["advantage"]["upper"] < 0.245
         True
     """
+    words = dict(locals())
     from flows.answers.membership import sandwich_of, show_sandwich
 
-    content = sandwich_of(
-        law=law,
-        sample=sample,
-        records=records,
-        epsilon=epsilon,
-        delta=delta,
-        adjacency=adjacency,
-        bits=bits,
-        information=information,
-        attack=attack,
-        nonmember_share=nonmember_share,
-        member_weight=member_weight,
-        confidence=confidence,
-    )
+    content = sandwich_of(**words)
     return Report(content, "bounds", partial(show_sandwich, content))

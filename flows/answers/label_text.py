@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.answers.labels import PROBLEMS, ROWS
+from flows.answers.label_quantity import PROBLEMS
+from flows.answers.labels import ROWS
 from flows.printing import exactly, plain, rounded_down, rounded_up, say
 from privcore import find_problem
 

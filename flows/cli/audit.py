@@ -141,31 +141,10 @@ def audit(  # noqa: PLR0913  the options of a command are its arguments
     the mechanism behaves like Gaussian noise; otherwise it can exceed the true epsilon. Ties between scores
     are broken at random, with a hash of the scores as the seed.
     """
+    words = dict(locals())
     from flows.answers.audits.audit_words import audit_of, show_audit, show_curve
 
-    content = audit_of(
-        scores=scores,
-        scores_out=scores_out,
-        roc=roc,
-        runs=runs,
-        score_column=score_column,
-        included_column=included_column,
-        lower_is_member=lower_is_member,
-        guesses=guesses,
-        counts=counts,
-        delta=delta,
-        confidence=confidence,
-        design=design,
-        alternatives=alternatives,
-        one_sided=one_sided,
-        clearest=clearest,
-        centre=centre,
-        claimed_epsilon=claimed_epsilon,
-        claim=claim,
-        rates=rates,
-        threshold=threshold,
-        false_positive_rate=false_positive_rate,
-        null_check=null_check,
-    )
+    del words["json"]
+    content = audit_of(**words)
     show = show_curve if roc else show_audit
     say(as_json(content)) if json else show(content)

@@ -52,15 +52,9 @@ def labels(
     a label is right. The multiplicative advantage is a quantile of the absolute log-likelihood ratio of the
     two labels, in nats and in bits. Eta is the probability of label 1 given the features of an example.
     """
-    comparison, k, epsilon = compared(
-        prior=prior,
-        bag_size=bag_size,
-        versus_rr=versus_rr,
-        mechanism=mechanism,
-        label_epsilon=label_epsilon,
-        level=level,
-        draw=draw,
-    )
+    words = dict(locals())
+    del words["json"]
+    comparison, k, epsilon = compared(**words)
     shown = 0
     with waiting(f"comparing under {comparison.prior}") as report:
         # The first paragraphs do not wait for the searches.
@@ -133,22 +127,12 @@ def membership(  # noqa: PLR0913  the options of a command are its arguments
     The advantage is 0 for guessing and 1 for certainty; the security is 1 minus the advantage. The upper
     bounds hold for every attack on every learner that satisfies the facts, over training runs and records.
     """
-    if adjacency is not None and neighbours is not None:
+    words = dict(locals())
+    del words["json"]
+    former = words.pop("neighbours")
+    if adjacency is not None and former is not None:
         raise DomainError("Expected --adjacency or its former name --neighbours, got both.")
-    content = sandwich_of(
-        law=law,
-        sample=sample,
-        records=records,
-        epsilon=epsilon,
-        delta=delta,
-        adjacency=neighbours if adjacency is None else adjacency,
-        bits=bits,
-        information=information,
-        attack=attack,
-        nonmember_share=nonmember_share,
-        member_weight=member_weight,
-        confidence=confidence,
-    )
+    content = sandwich_of(**words | {"adjacency": former if adjacency is None else adjacency})
     say(as_json(content)) if json else show_sandwich(content)
     if not content["consistent"]:
         raise typer.Exit(ExitCode.FAILED)

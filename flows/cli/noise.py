@@ -66,8 +66,7 @@ def noise(  # noqa: PLR0913  the options of a command are its arguments
     phases keep the ratios of their noise, and the printed sigma is the smallest one.
     """
     from flows.answers.question import typed
-    from flows.answers.training.noise import print_noise
-    from flows.answers.training.noise_target import noise_for, stuck
+    from flows.answers.training.noise_target import noise_for, print_noise, stuck
 
     targets = {"epsilon": epsilon, "advantage": advantage, "tpr": tpr, "fpr": fpr}
     searching, notes = noise_for(

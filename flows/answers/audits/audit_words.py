@@ -124,6 +124,9 @@ def show_curve(content: Mapping[str, Any]) -> None:
     show(["true positives", "false positives", "epsilon"], rows)
 
 
+OF_A_CURVE = {"roc", "runs", "delta", "confidence", "score_column", "included_column"}
+"""Words of an audit from a ROC curve."""
+UNSTATED = (None, False, ())
 LOSSES = re.compile(r"loss|nll|perplexity|error|cross.?entropy", re.IGNORECASE)
 """Names of columns whose numbers are usually lower for members."""
 
@@ -158,6 +161,7 @@ def audit_of(  # noqa: PLR0913  the options of a command are its arguments
     Raises:
         DomainError: Options contradict one another, or a file is not valid.
     """
+    words = dict(locals())
     domain = partial(checked, "audit-tail")
     given = [each for each in (scores, counts, roc) if each is not None]
     if len(given) != 1 or (runs is not None and roc is None):
@@ -168,19 +172,10 @@ def audit_of(  # noqa: PLR0913  the options of a command are its arguments
         float(domain("delta", delta)),
     )
     if roc is not None:
-        alone = {
-            "design": design,
-            "guesses": guesses,
-            "claim": claim,
-            "claimed-epsilon": claimed_epsilon,
-            "scores-out": scores_out,
-            "alternatives": alternatives,
-            "one-sided": one_sided or None,
-            "clearest": clearest or None,
-            "rates": rates or None,
-        }
-        if refused := [f"--{name}" for name, value in alone.items() if value is not None]:
-            raise DomainError(f"Expected --roc without {', '.join(refused)}: these are for guesses.")
+        told = [name for name, value in words.items() if name not in OF_A_CURVE and value not in UNSTATED]
+        if told:
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in told)
+            raise DomainError(f"Expected --roc without {options}: these are for guesses.")
         return curve_of(roc, runs, tolerated, level)
     epsilon = None if claimed_epsilon is None else float(domain("claimed_epsilon", claimed_epsilon))
     if claim is not None and epsilon is not None:

@@ -1,4 +1,4 @@
-"""The least noise of a training run for a target: an epsilon, an advantage, or a true positive rate."""
+"""The least noise for a target, an epsilon, an advantage or a true positive rate, and its text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -6,8 +6,10 @@ from functools import partial
 from typing import Any
 
 from flows.answers.ask import LIMIT_SECONDS
-from flows.answers.parse import UNKNOWN
+from flows.answers.explain import explained_run
+from flows.answers.parse import UNKNOWN, loader
 from flows.answers.question import question, run_of, typed
+from flows.answers.show import methods_text
 from flows.answers.sourced import asked_until_tight
 from flows.answers.training.any_sampler import candidates
 from flows.answers.training.noise import (
@@ -15,11 +17,14 @@ from flows.answers.training.noise import (
     RATE,
     TARGET,
     Noise,
+    NoiseForAny,
     confirmed,
     find_noise,
     find_noise_any,
+    sigma_of,
 )
-from privcore import DomainError, Method, Problem, find_problem
+from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say
+from privcore import Bracket, DomainError, Method, Problem, find_problem
 from privcore.params import DELTA, SIGMA
 
 TARGETS = ("epsilon", "advantage", "tpr")
@@ -95,3 +100,45 @@ def stuck(found: Noise, precision: object) -> list[str]:
     if found.worst or found.least is not None or found.short is None or found.gap <= wanted:
         return []
     return ["The methods prove nothing between the two values of sigma, and more time does not help."]
+
+
+def print_noise(found: Noise, json: bool, *, explain: bool) -> None:
+    """Print a noise multiplier that suffices, its proof, and a smaller noise multiplier that does not.
+
+    Args:
+        found: Result of the search.
+        json: Whether to print JSON.
+        explain: Whether to explain both.
+    """
+    enough, short = found.enough, found.short
+    reasons = {"suffices": explained_run(enough, ("upper",))} if explain else {}
+    if explain and short is not None:
+        reasons["does not suffice"] = explained_run(short, ("lower",))
+    if json:
+        told = {name.replace(" ", "_"): reason.as_content() for name, reason in reasons.items()}
+        say(as_json(found.as_content() | ({"explanation": told} if explain else {})))
+        return
+    rest = {name: value for name, value in enough.problem.as_fields().items() if name != "sigma"}
+    asks = enough.problem.asks.replace("_", " ")
+    say(f"sigma {exactly(found.sigma)} suffices: {asks} is at most {rounded_up(enough.upper)}")
+    if (least := found.least) is not None:
+        high, only = rounded_up(least.upper), "suffices by narrower brackets only"
+        say(f"sigma {exactly(sigma_of(least))} {only}: {asks} is at most {high}")
+    if short is None:
+        say("less noise: nothing is proved about it")
+    else:
+        low = rounded_down(short.lower)
+        say(f"sigma {exactly(found.short_sigma)} does not: {asks} is at least {low}")
+    if isinstance(found, NoiseForAny):
+        say(f"worst      {loader(found.worst)}")
+        for relation in dict.fromkeys(found.relations.values()):
+            names = ", ".join(name for name, each in found.relations.items() if each == relation)
+            say(f"holds for  {names} ({relation})")
+    say(f"problem    {enough.problem.name} {listed(rest)}")
+    by = Bracket(lower_by=short.lower_by if short else "", upper_by=enough.upper_by)
+    say(f"methods    {methods_text(by)}")
+    say(f"source     computed now, from {found.brackets} brackets of {asks}")
+    for name, reason in reasons.items():
+        sigma = found.sigma if name == "suffices" else found.short_sigma
+        say(f"\nwhy sigma {exactly(sigma)} {name}", end="")
+        reason.show(question=name == "suffices")

@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from flows.answers.label_quantity import read_proof
 from flows.answers.label_text import paragraphs
-from flows.answers.labels import (
-    Equal,
-    LabelComparison,
-    contents_of,
-    equal_bag_size,
-    equal_epsilon,
-    read_proof,
-)
+from flows.answers.labels import Equal, LabelComparison, contents_of, equal_bag_size, equal_epsilon
 from flows.cli.app import run
 from privcore import Bracket, evaluate
 from privsweep import ask
