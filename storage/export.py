@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, clear_overloads, overload
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -405,3 +405,7 @@ def _sweeps(has_sweeps: bool) -> str:
 create or replace view sweeps as
 select r.* replace (len(r.parts) as parts, r.counts::varchar as counts, r.spec::varchar as spec)
 from {rows if has_sweeps else f"(select {', '.join(shown)} where false)"} as r"""
+
+
+# Their list would keep DuckDB alive until Python ends, and DuckDB then prints a hundred lines about it.
+clear_overloads()

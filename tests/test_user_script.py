@@ -54,7 +54,7 @@ main()
 '''
 PRINTED = """\
 4.377 4.377 1.995 2
-Expected sigma in [0.001, 1000000], got sigma=-1.
+Expected sigma in [0.001, 1000000], got sigma=-1.0.
 Expected a method such as find("allocation.certified")(), got the class UnamplifiedExact.
 """
 
@@ -65,6 +65,15 @@ def test_it_runs(tmp_path: Path) -> None:
     command = [sys.executable, "script.py"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ended.stdout, ended.stderr) == (PRINTED, "")
+
+
+@pytest.mark.thorough
+def test_the_end_of_a_short_script_is_silent(tmp_path: Path) -> None:
+    script = "import privsweep as ps; ps.noise(epsilon=1, delta=1e-5, sampling='none'); ps.open_store, ps.run"
+    ended = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 @pytest.mark.soak

@@ -26,7 +26,7 @@ from storage.export import write_store_sql
 from storage.garbage import collect, find_garbage
 from storage.heartbeats import Heartbeat, beat, heartbeats, stop
 from storage.parts import parts
-from storage.place import bucket, mirror
+from storage.place import bucket, mirror, server
 from storage.place.bucket import Bucket, Listing, Objects
 from storage.place.folder import Folder
 from storage.place.located import CACHE_VARIABLE, located
@@ -668,7 +668,7 @@ def test_a_server_that_stalls_is_given_up_within_three_minutes(s3_server: str) -
 
 
 def test_a_server_that_accepts_and_says_nothing_is_given_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bucket, "PATIENCE", 0.5)
+    monkeypatch.setattr(server, "PATIENCE", 0.5)
     check_answer.cache_clear()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -710,7 +710,7 @@ def dripping(path: str) -> Iterator[str]:
 
 
 def test_a_server_whose_first_answer_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bucket, "PATIENCE", 0.5)
+    monkeypatch.setattr(server, "PATIENCE", 0.5)
     with dripping("/") as endpoint, pytest.raises(StoreError, match=r"did not answer within 0\.5 s\.$"):
         check_answer(endpoint)
 
@@ -718,7 +718,7 @@ def test_a_server_whose_first_answer_never_ends_is_given_up(monkeypatch: pytest.
 def test_a_server_whose_answer_never_ends_is_given_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bucket, "WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(server, "WAIT_SECONDS", 0.5)
     wanted: Listing = {"data/x": {"Size": 10, "ETag": "t", "LastModified": datetime.now(UTC)}}
     with dripping("/bucket") as endpoint:
         check_answer(endpoint)
@@ -798,7 +798,7 @@ def test_a_listing_that_is_none_of_s3_is_refused(
         def call_s3(self, *_: object, **__: object) -> dict[str, Any]:
             return page
 
-    monkeypatch.setattr(bucket, "connected", lambda _: Server())
+    monkeypatch.setattr(server, "connected", lambda _: Server())
     with pytest.raises(StoreError, match=r"^Cannot read s3://b/store: the endpoint is not an S3 server\.$"):
         Objects("s3://b/store", "").listed("data/")
 

@@ -49,7 +49,7 @@ def test_a_sweep_into_a_bucket_is_killed_finished_damaged_and_repaired_from_othe
     running.end()  # type: ignore[attr-defined]
 
     on("b")
-    report = json.loads(done("run", spec, "--engine", "ray", "--json", "--engine", "serial"))
+    report = json.loads(done("run", spec, "--json", "--engine", "serial"))
     assert (report["stored"], report["failed"], report["store"]) == (80, 0, address)
     assert 0 < report["computed"] < 80, "points stored by the killed run are not computed again"
 
