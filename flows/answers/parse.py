@@ -49,6 +49,10 @@ KEPT = (
     "Expected --redraw once or each-epoch with sampling {} and several epochs: steps that are drawn once and "
     "kept reveal more than steps that are drawn in each epoch."
 )
+DROPS_NOTHING = (
+    "drop_last drops nothing, since batch_size divides examples; if it left out one example, a much smaller "
+    "epsilon would be proved."
+)
 RELATION = "Expected --adjacency with sampling {}: {}."
 NO_USUAL = "add-remove, zero-out or replace-one; the answers differ much, and there is no usual choice"
 
@@ -158,10 +162,13 @@ def _dropped(run: TrainingRun, sampling: str, fields: dict[str, Any]) -> tuple[d
     found = {**fields, "steps": steps}
     told = f"steps={steps}: drop_last leaves out {left} examples of an epoch"
     if not left:
-        return found, _notes(run, sampling)
+        notes = _notes(run, sampling)
+        return found, [*notes, DROPS_NOTHING] if sampling == "shuffling" else notes
     if sampling == "poisson":
         found["sampling_probability"] = rate = run.rate_over(steps)
         return found, [f"{told}; sampling_probability={exactly(rate)} is one over the steps, as in Opacus."]
+    if sampling == "shuffling":
+        return {**found, "dropped": left / run.examples}, [f"{told}."]
     if sampling in MORE_STEPS:
         return found, [f"{told}."]
     return found, [f"{told}; the ends are those of an example that is used."]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from flows.answers.ask import LIMIT_BYTES, LIMIT_SECONDS, ask
-from flows.answers.parse import SAMPLING, ZEROED, checked, completed, kind_of, problem_of, with_sizes
+from flows.answers.parse import KEPT, SAMPLING, ZEROED, checked, completed, kind_of, problem_of, with_sizes
 from flows.printing import exactly
 from flows.spec.depth import parsed
 from flows.spec.words import printed_relation, value_of
@@ -157,6 +157,9 @@ def _sampled(given: dict[str, Any]) -> Described:
     kind, fields = kind_of(sampling, given)
     size = None if size is None else int(EXAMPLES.check(size))
     fields, notes = with_sizes(sampling, kind.parameters, fields, size=size, batch=batch, dropped=dropped)
+    if (left_out := fields.pop("dropped", 0.0)) and group == 1:
+        found = _leaving_out(left_out, fields)
+        return found._replace(notes=notes + large_delta(fields.get("delta"), size))
     if sampling == "none" and "participations" not in fields and fields.get("steps", 1) != 1:
         notes = [*notes, _seldom(fields["steps"])]
     found = Described(kind, completed(sampling, fields), notes + large_delta(fields.get("delta"), size))
@@ -193,6 +196,16 @@ def _of_group(one: Described, sampling: str, group: object) -> Described:
     if "delta" in one.fields:
         fields["delta"] = one.fields["delta"]
     return _phases({"run": fields.pop("phases"), **fields})._replace(notes=one.notes)
+
+
+def _leaving_out(dropped: float, fields: dict[str, Any]) -> Described:
+    """Read shuffled epochs that leave out some examples: a run of one phase."""
+    if fields.get("epochs", 1) != 1 and "redraw" not in fields:
+        raise DomainError(KEPT.format("shuffling"))
+    asked = {name: value for name, value in fields.items() if name in ("adjacency", "delta")}
+    own = {name: value for name, value in fields.items() if name not in asked}
+    phase = phase_named("shuffling", {"redraw": "each-epoch", **own, "dropped": dropped})
+    return _phases({**asked, "run": written((phase,))})
 
 
 def _of_workers(count: object, given: Mapping[str, Any]) -> ChoiceError:

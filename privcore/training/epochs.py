@@ -9,11 +9,12 @@ from privcore.allocation.reduction import MOST_CHOSEN, MOST_STEPS, blocks
 from privcore.allocation.shuffling_clones import Clones, counts
 from privcore.constraint import AtMost
 from privcore.likelihood_ratio.allocated.opposed import opposed
+from privcore.likelihood_ratio.allocated.shuffled import ShuffledAbove
 from privcore.likelihood_ratio.allocated.symmetric import chosen
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
 from privcore.likelihood_ratio.questions import powering
-from privcore.likelihood_ratio.ratios import Blend, Gaussian, OneOfSteps, Ratio, product, repeated
-from privcore.numerics.rounding import CLONE_COUNTS
+from privcore.likelihood_ratio.ratios import Blend, Gaussian, OneOfSteps, Ratio, product, repeated, sampled
+from privcore.numerics.rounding import CLONE_COUNTS, UNIT
 from privcore.training import params as training_params
 from privcore.training.phase import Owned, Phase
 from privcore.training.samplers import Above, Bounds, occupancies
@@ -133,35 +134,50 @@ class BallsInBins(AllocationPhase):
 
 
 class ShufflingPhase(Phase):
-    """Epochs of a permutation of all examples, cut into one batch for each step."""
+    """Epochs of a permutation of all examples, cut into one batch for each step.
+
+    With one example more or less, all batches stay full only if some example is left out; the one that takes
+    its place changes, too, so the distance is 2.
+    """
 
     name = "shuffling"
 
     steps: Annotated[int, params.STEPS]
     epochs: Annotated[int, params.EPOCHS] = 1
     redraw: Annotated[str, training_params.REDRAW]
+    dropped: Annotated[float, training_params.DROPPED] = 0.0
 
     @property
     def uses(self) -> int:
         return self.epochs
 
+    def distance(self, relation: str) -> float:
+        return 2.0 if relation == "add-remove" else super().distance(relation)
+
     def reason(self, relation: str) -> str | None:
-        if relation == "add-remove":
+        if relation == "add-remove" and not self.dropped:
             return (
                 "Expected adjacency zero-out or replace-one: with one example more or less, the number of "
-                "batches would change."
+                "batches would change, unless every epoch leaves out some examples (dropped)."
             )
         return None
 
     def bounds(self, relation: str, scale: float) -> Bounds:
         mu, t = self.unamplified(relation), self.steps
         times = 1 if self.redraw == "once" else self.epochs
-        one_epoch = mu / math.sqrt(float(times))
-        below: tuple[Ratio, ...] = (OneOfSteps(Gaussian(one_epoch), t),)
+        one_epoch, used = mu / math.sqrt(float(times)), 1.0 - self.dropped
+        alone = sampled(OneOfSteps(Gaussian(one_epoch), t), used)
+        if relation == "add-remove":
+            return Bounds.exact(repeated(alone, times))
+        below: tuple[Ratio, ...] = (alone,)
         if relation == "zero-out":
-            below = (ShuffledBelow(one_epoch, t), *below)
+            below = (ShuffledBelow(one_epoch, t, used), *below)
         above = [Above(Gaussian(mu))]
-        if self.redraw == "each-epoch" or self.epochs == 1:
+        if self.dropped:
+            s = self.s * (math.sqrt(self.epochs) if self.redraw == "once" else 1.0)
+            epoch = ShuffledAbove(s * (1.0 + 4.0 * UNIT), t, min(1.0, used + 2.0 * UNIT), relation)
+            above.append(Above(repeated(epoch, times)))
+        elif self.redraw == "each-epoch" or self.epochs == 1:
             above += self._clones(relation, scale)
         return Bounds(above=tuple(above), below=tuple(repeated(ratio, times) for ratio in below))
 
@@ -204,9 +220,11 @@ class ShuffledBelow(Ratio):
 
     s: float
     steps: int
+    used: float = 1.0
+    """Share of the examples that an epoch uses."""
 
     def build(self, res: Resolution) -> RatioBracket:
-        ratio = opposed(self.s, self.steps, res)
+        ratio = opposed(self.s, self.steps, res, self.used)
         return RatioBracket(lower=ratio, upper=ratio)
 
     @property

@@ -12,6 +12,18 @@ REDRAW = Choice(
         "private"
     ),
 )
+DROPPED = Real(
+    name="dropped",
+    symbol="r / n",
+    lower=0.0,
+    upper=1.0,
+    upper_open=True,
+    typical=(0.0, 0.0016, 0.1),
+    meaning=(
+        "Share of the examples that every epoch leaves out, since they do not fill a batch (drop_last) or "
+        "the epoch ends early"
+    ),
+)
 ADJACENCY = Choice(
     name="adjacency",
     symbol=r"\sim",

@@ -70,13 +70,16 @@ class _Rest:
 
 
 @lru_cache(maxsize=32)
-def opposed(s: float, steps: int, res: Resolution) -> RatioDistribution:
+def opposed(s: float, steps: int, res: Resolution, used: float = 1.0) -> RatioDistribution:
     """Return a lower distribution of the ratio of (mean_j N(2 e_j)) to (mean_j N(e_j)), to be shared.
+
+    If an epoch leaves out examples, both are mixed with N(0), where no output has the example.
 
     Args:
         s: Inverse noise multiplier, > 0.
         steps: Number t of steps.
         res: Width of the cells in local standard deviations, and the mass that may lie beyond them.
+        used: Share of the examples that an epoch uses, in (0, 1].
 
     Raises:
         LikelihoodRangeError: The densities exceed the range of doubles.
@@ -92,13 +95,14 @@ def opposed(s: float, steps: int, res: Resolution) -> RatioDistribution:
         part = _combined(part, part, rest, res)
         if bit == "1":
             part = _combined(part, first, rest, res)
-    x = part.a / part.b
+    a, b = (used * mean + (1.0 - used) for mean in (part.a, part.b))
+    x = a / b
     order = np.argsort(x)
     return RatioDistribution(
         x=x[order],
-        p=(part.p * part.b)[order],
-        mass_error=part.mass_error + part.value_error + 4.0 * UNIT,
-        value_error=2.0 * part.value_error + 4.0 * UNIT,
+        p=(part.p * b)[order],
+        mass_error=part.mass_error + part.value_error + 8.0 * UNIT,
+        value_error=2.0 * part.value_error + 8.0 * UNIT,
     )
 
 

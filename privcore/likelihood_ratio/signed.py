@@ -1,0 +1,198 @@
+r"""Mean excesses of sums of independent signed numbers, from above.
+
+Shuffled batches need $\mathbb E (\sum_i D_i - m)_+$ for independent copies of a number D of either sign
+(`allocated.shuffled`). The functional rises in D and is convex, so moving mass upwards only raises it, and so
+does a mean-preserving spread. A law keeps masses on nodes that lie at or above the true values; cells of
+outcomes are spread to their ends, mass below a lowest node moves up to it, and of a value beyond the highest
+node the excess is kept as a mean, since $(a + b)_+ \le a_+ + b$ for $b \ge 0$.
+
+Every rounding goes upwards: masses and moments are sums of terms of one sign, so they have relative errors,
+and nodes move by relative errors. Nothing cancels, however small the excess is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privcore.likelihood_ratio.distribution import PICTURE, UNDERFLOW
+from privcore.likelihood_ratio.grid import MOST_CELLS, Array, all_pairs, coarsen, collect, spread
+from privcore.numerics.compiled import compiled
+from privcore.numerics.rounding import UNIT
+
+_FAR = np.geomspace(1.0, 1e100, 150)
+"""Distances beyond a picture, in its own, up to which widths of cells are told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedLaw:
+    """Law of a signed number, from above.
+
+    Attributes:
+        x: Values, ascending.
+        p: Masses, which may add up to a little more than 1.
+        beyond: Mean of what values exceed the largest of `x` by.
+    """
+
+    x: Array
+    p: Array
+    beyond: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Choice of the cells; it affects the tightness, and `low` also the validity.
+
+    Attributes:
+        fineness: Width of a cell in local scales of the law.
+        tail: Mean that may lie beyond the highest node.
+        low: Mass below -`low` is moved up.
+        least: Smallest scale that matters.
+        kinks: Values at which an edge is placed, since sums have atoms there.
+    """
+
+    fineness: float
+    tail: float
+    low: float
+    least: float
+    kinks: tuple[float, ...]
+
+
+def scales(x: Array, p: Array, least: float) -> tuple[Array, Array]:
+    r"""Return places, far beyond the atoms too, and the width of a cell at each in units of the fineness.
+
+    With d the distance from the median, b half of the distance of the quartiles and e the mean excess
+    (shortfall on the left), it is $\sqrt{(d + 1.5 b) e}$ as in `grid`, but e is at most d + b: cells of a
+    heavy tail have a constant ratio to d. The width grows from place to place by at most their distance.
+
+    Args:
+        x: Atoms of a picture of the law, ascending.
+        p: Masses of the atoms.
+        least: Smallest scale that matters.
+    """
+    below, above = np.cumsum(p), np.cumsum(p[::-1])[::-1]
+    low, middle, high = (
+        float(x[min(x.size - 1, int(np.searchsorted(below, share * below[-1])))])
+        for share in (0.25, 0.5, 0.75)
+    )
+    body = max(0.74 * (high - low), least)
+    distance = np.abs(x - middle)
+    excess = np.where(x < middle, x - np.cumsum(p * x) / below, np.cumsum((p * x)[::-1])[::-1] / above - x)
+    excess = np.clip(excess, 0.05 * body + 0.005 * distance, distance + body)
+    width = np.sqrt((distance + 1.5 * body) * excess)
+    left = (x[0] - (distance[0] + body) * _FAR)[::-1]
+    right = x[-1] + (distance[-1] + body) * _FAR
+    place = np.concatenate((left, x, right))
+    width = np.concatenate(
+        (np.maximum(width[0], 0.1 * (middle - left)), width, np.maximum(width[-1], 0.1 * (right - middle)))
+    )
+    return place, _smooth(place, width)
+
+
+@compiled()
+def _smooth(place: Array, width: Array) -> Array:
+    """Return the largest widths below the given ones that change by at most the distance of the places."""
+    found = width.copy()
+    for j in range(1, place.size):
+        found[j] = min(found[j], found[j - 1] + place[j] - place[j - 1])
+    for j in range(place.size - 2, -1, -1):
+        found[j] = min(found[j], found[j + 1] + place[j + 1] - place[j])
+    return found
+
+
+@compiled()
+def _steps(start: float, end: float, place: Array, width: Array, fineness: float) -> Array:
+    """Return edges from `start` to `end` or a little beyond, at most `MOST_CELLS` of them."""
+    edges = np.empty(MOST_CELLS)
+    edges[0] = start
+    size, j, v = 1, 0, start
+    while v < end and size < edges.size:
+        while j < place.size - 2 and place[j + 1] <= v:
+            j += 1
+        share = min(max((v - place[j]) / (place[j + 1] - place[j]), 0.0), 1.0)
+        v += max(fineness * (width[j] + share * (width[j + 1] - width[j])), 1e-13 * abs(v))
+        edges[size] = v
+        size += 1
+    return edges[:size]
+
+
+def added(a: SignedLaw, b: SignedLaw, cells: Cells) -> SignedLaw:
+    """Return a law above the sum of two independent numbers.
+
+    Args:
+        a: Law of one number.
+        b: Law of the other; the same object for a square, which takes half of the time.
+        cells: Choice of the cells.
+    """
+    square = a is b
+    picture = coarsen(a.x, a.p, PICTURE)
+    x, p = all_pairs(*picture, *(picture if square else coarsen(b.x, b.p, PICTURE)), False)
+    x, p = x[p > 0.0], p[p > 0.0]
+    excess = np.cumsum((p * x)[::-1])[::-1] - x * np.cumsum(p[::-1])[::-1]
+    lowest, highest = float(a.x[0] + b.x[0]), float(a.x[-1] + b.x[-1])
+    start = max(lowest, -cells.low)
+    top = float(x[min(x.size - 1, int(np.searchsorted(-excess, -cells.tail)))])
+    end = min(top, highest) if top > start else highest
+    place, width = scales(x, p, cells.least)
+    fineness = cells.fineness
+    while (edges := _steps(start, end, place, width, fineness))[-1] < end:
+        fineness *= 2.0
+    kinks = [kink for kink in cells.kinks if start < kink < edges[-1]]
+    edges = np.unique(np.concatenate(([start - 1e-9 * abs(start) - cells.least], edges, kinks)))
+    mass, moment = collect(a.x, a.p, b.x, b.p, edges, square, False)
+    # Counted: sums of at most as many terms as atoms, a difference and two products, twice for the quotient.
+    more = 1.0 + 4.0 * (a.x.size + b.x.size + 32) * UNIT
+    edges, moved = edges[1:], float(mass[0])
+    p, beyond = spread(edges, mass[1:] * more, moment[1:] * more * more)
+    p[0] += moved * more
+    lost = UNDERFLOW * a.x.size * b.x.size  # a product of two tiny masses may have become 0
+    p[-1] += lost
+    both = a.beyond * float(b.p.sum()) + b.beyond * float(a.p.sum())
+    keep = p > 0.0
+    return SignedLaw(
+        # A sum errs by u of itself; nodes that move by 8 u of themselves move all that is between them.
+        x=edges[keep] + 8.0 * UNIT * np.abs(edges[keep]),
+        p=p[keep],
+        beyond=(both + beyond + lost * max(0.0, highest - float(edges[-1]))) * more,
+    )
+
+
+def mean_excess(a: SignedLaw, b: SignedLaw, level: float) -> float:
+    """Return an upper bound of the mean of the positive part of a sum of two numbers minus a level >= 0."""
+    level *= 1.0 - 32.0 * UNIT
+    edges = np.array([min(float(a.x[0] + b.x[0]), level) - 1.0, level])
+    _, moment = collect(a.x, a.p, b.x, b.p, edges, a is b, False)
+    lost = UNDERFLOW * a.x.size * b.x.size * max(0.0, float(a.x[-1] + b.x[-1]))
+    both = a.beyond * float(b.p.sum()) + b.beyond * float(a.p.sum())
+    return float((moment[1] + both + lost) * (1.0 + 4.0 * (a.x.size + b.x.size + 32) * UNIT))
+
+
+def excess_of_sum(one: SignedLaw, times: int, level: float, cells: Cells) -> float:
+    """Return an upper bound of the mean of the positive part of a sum of copies minus a level >= 0.
+
+    Args:
+        one: Law of one number.
+        times: Number of independent copies, >= 1.
+        level: The level; it may have 16 roundings.
+        cells: Choice of the cells of sums.
+
+    Example:
+        >>> coin = SignedLaw(x=np.array([-1.0, 1.0]), p=np.array([0.5, 0.5]), beyond=0.0)
+        >>> cells = Cells(fineness=0.01, tail=1e-12, low=8.0, least=0.1, kinks=(0.0,))
+        >>> round(excess_of_sum(coin, 4, 0.0, cells), 3)
+        0.75
+    """
+    bits = bin(times)[3:]
+    if not bits:
+        nothing = SignedLaw(x=np.zeros(1), p=np.ones(1), beyond=0.0)
+        return mean_excess(one, nothing, level)
+    total = one
+    for place, bit in enumerate(bits):
+        last = place == len(bits) - 1
+        if last and bit == "0":
+            return mean_excess(total, total, level)
+        total = added(total, total, cells)
+        if last:
+            break
+        if bit == "1":
+            total = added(total, one, cells)
+    return mean_excess(total, one, level)
