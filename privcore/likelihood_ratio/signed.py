@@ -69,6 +69,7 @@ def scales(x: Array, p: Array, least: float) -> tuple[Array, Array]:
         p: Masses of the atoms.
         least: Smallest scale that matters.
     """
+    x, p = x[p > 0.0], p[p > 0.0]
     below, above = np.cumsum(p), np.cumsum(p[::-1])[::-1]
     low, middle, high = (
         float(x[min(x.size - 1, int(np.searchsorted(below, share * below[-1])))])

@@ -302,11 +302,18 @@ def _law(
         falling: Array = np.minimum.accumulate(np.minimum(values, 1.0))
         found.append((np.append(1.0, thresholds)[: falling.size], falling))
     (over, remove), (under, add) = found
-    remove[0] = add[0] = max(float(remove[0]), float(add[0]))
     x, y = hull(over, remove)
-    falls = np.append((y[:-1] - y[1:]) / np.diff(x), 0.0)
     z, g = hull(np.append(0.0, 1.0 / under[::-1]), np.append(0.0, (add / under)[::-1]))
-    rises = np.append(0.0, np.diff(g) / np.diff(z))
+    middle = max(float(y[0]), float(g[-1]))
+    while True:  # both halves are convex; at 1, where they meet, the upper bound may be too large
+        y[0] = g[-1] = middle
+        (x, y), (z, g) = hull(x, y), hull(z, g)
+        falls = np.append((y[:-1] - y[1:]) / np.diff(x), 0.0)
+        rises = np.append(0.0, np.diff(g) / np.diff(z))
+        if rises[-1] + falls[0] <= 1.0 + 8.0 * UNIT:
+            break
+        left, right = 1.0 - z[-2], x[1] - 1.0
+        middle = (left * float(y[1]) + right * float(g[-2]) + left * right) / (left + right)
     at_one = max(0.0, 1.0 - float(rises[-1]) - float(falls[0]))
     masses = np.concatenate((np.diff(rises), [at_one], -np.diff(falls)))
     places = np.concatenate((z[:-1], x))
