@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -32,27 +31,9 @@ _FINEST_A_STEP = 3e-11
 """Smallest relative width of a bracket of epsilon, per step: 0.03 at 1e9 steps."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NoiseBracket:
-    """Bracket of the least noise multiplier.
-
-    Attributes:
-        lower: No smaller noise multiplier suffices; 0 if no lower end is proved.
-        upper: This noise multiplier suffices, so it is the safe end; infinity if no upper end is proved.
-    """
-
-    lower: float
-    upper: float
-
-    def __post_init__(self) -> None:
-        """Reject ends in the wrong order."""
-        if not 0.0 <= self.lower <= self.upper:
-            raise ValueError(f"Expected 0 <= lower <= upper, got {self}.")
-
-
 def smallest_noise(
     scheme: str, *, epsilon: float, delta: float, steps: int, precision: float = 0.005
-) -> NoiseBracket:
+) -> Answer:
     r"""Return proved ends of the least noise multiplier that makes one epoch (epsilon, delta)-private.
 
     $$\sigma^* = \inf\{\sigma : \varepsilon_\sigma(\delta) \le \varepsilon\}$$
@@ -71,7 +52,8 @@ def smallest_noise(
             of epsilon stay wide, or if the noise multiplier is outside [1e-3, 1e6].
 
     Returns:
-        Lower end, proved not to suffice, and upper end, proved to suffice.
+        The enclosure: no noise multiplier below the lower end suffices, and the upper end does, so it is the
+        safe one; 0 or infinity if that end is not proved.
 
     Raises:
         ValueError: The scheme is unknown.
@@ -96,7 +78,7 @@ def smallest_noise(
 
 
 @lru_cache(maxsize=256)
-def _smallest_noise(scheme: str, epsilon: float, delta: float, steps: int, precision: float) -> NoiseBracket:
+def _smallest_noise(scheme: str, epsilon: float, delta: float, steps: int, precision: float) -> Answer:
     outer = outer_noise(scheme, epsilon, delta, steps)
     domain = max(outer.lower, params.SIGMA.lower), min(outer.upper, params.SIGMA.upper)
     if steps == 1 or domain[0] >= domain[1]:
@@ -111,13 +93,13 @@ def _smallest_noise(scheme: str, epsilon: float, delta: float, steps: int, preci
         most=_BRACKETS,
     )
     enough, short = search.run()
-    return NoiseBracket(
+    return Answer(
         lower=outer.lower if short is None else max(short.at, outer.lower),
         upper=outer.upper if enough is None else min(enough.at, outer.upper),
     )
 
 
-def outer_noise(scheme: str, epsilon: float, delta: float, steps: int) -> NoiseBracket:
+def outer_noise(scheme: str, epsilon: float, delta: float, steps: int) -> Answer:
     r"""Return the ends that follow from the Gaussian mechanism alone.
 
     With $\sigma_1$ the least noise multiplier of a single step, allocation needs at most $\sigma_1$, even if
@@ -136,12 +118,12 @@ def outer_noise(scheme: str, epsilon: float, delta: float, steps: int) -> NoiseB
         return single
     root = math.sqrt(steps)
     if scheme == "allocation":
-        return NoiseBracket(lower=single.lower / root * (1.0 - NOISE_BRACKET), upper=single.upper)
-    return NoiseBracket(lower=0.0, upper=single.upper * root * (1.0 + NOISE_BRACKET))
+        return Answer(lower=single.lower / root * (1.0 - NOISE_BRACKET), upper=single.upper)
+    return Answer.at_most(single.upper * root * (1.0 + NOISE_BRACKET))
 
 
 @lru_cache(maxsize=256)
-def gaussian_noise(epsilon: float, delta: float) -> NoiseBracket:
+def gaussian_noise(epsilon: float, delta: float) -> Answer:
     """Return proved ends of the least noise multiplier of the Gaussian mechanism.
 
     Args:
@@ -172,7 +154,7 @@ def gaussian_noise(epsilon: float, delta: float) -> NoiseBracket:
 
     upper = between(lambda sigma: gaussian_delta_bounds(sigma, epsilon)[1] > delta)[1]
     lower = between(lambda sigma: gaussian_delta_bounds(sigma, epsilon)[0] > delta)[0]
-    return NoiseBracket(lower=lower, upper=upper)
+    return Answer(lower=lower, upper=upper)
 
 
 def search_cost(scheme: str, epsilon: float, delta: float, steps: int, precision: float) -> Cost:

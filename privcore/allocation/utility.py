@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privcore import params
 from privcore.allocation import params as allocation_params
-from privcore.allocation.calibration import NoiseBracket, search_cost, smallest_noise
+from privcore.allocation.calibration import search_cost, smallest_noise
 from privcore.allocation.problems import Allocation, AllocationEpsilon, AllocationError, ErrorOfMean
 from privcore.allocation.published.combined import AllocationCombined
 from privcore.answer import Answer, Status
@@ -64,7 +64,7 @@ def scheme_of(problem: ErrorOfMean) -> str:
     return "allocation" if isinstance(problem, AllocationError) else "poisson"
 
 
-def noise_for(problem: ErrorOfMean, precision: float) -> NoiseBracket:
+def noise_for(problem: ErrorOfMean, precision: float) -> Answer:
     """Return the noise multiplier that meets epsilon and delta; cached."""
     return smallest_noise(
         scheme_of(problem),
@@ -105,7 +105,7 @@ def noise_error(problem: ErrorOfMean, sigma: float) -> float:
 
 
 def crossing_dimension(
-    allocation: NoiseBracket, poisson: NoiseBracket, *, steps: int, examples: int, proportion: float
+    allocation: Answer, poisson: Answer, *, steps: int, examples: int, proportion: float
 ) -> tuple[float, float]:
     r"""Return proved ends of the dimension at which Poisson sampling becomes more accurate than allocation.
 
@@ -131,7 +131,7 @@ def crossing_dimension(
         arXiv:2502.08202v3, Section 5.1 and Figure 3.
 
     Example:
-        >>> noise = [NoiseBracket(lower=sigma, upper=sigma) for sigma in (1.1, 1.0)]
+        >>> noise = [Answer(lower=sigma, upper=sigma) for sigma in (1.1, 1.0)]
         >>> ends = crossing_dimension(*noise, steps=1000, examples=100_000, proportion=0.9)
         >>> [round(end, 3) for end in ends]
         [428.143, 428.143]

@@ -15,12 +15,10 @@ _COARSE = 0.125
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One bracket, also as logarithms: of the place, and of the ends divided by the target."""
+    """One bracket in logarithms, those of its ends divided by the target."""
 
     at: float
     tolerance: float
-    lower: float
-    upper: float
     low: float
     high: float
 
@@ -100,8 +98,6 @@ class BracketSearch:
         trial = Trial(
             at=at,
             tolerance=tolerance,
-            lower=lower,
-            upper=upper,
             low=_log_ratio(lower, self.target),
             high=_log_ratio(upper, self.target),
         )

@@ -10,8 +10,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr
 
-from privcore import DomainError, Point, Problem, evaluate, find
-from privcore.allocation.calibration import NoiseBracket, gaussian_noise, outer_noise, smallest_noise
+from privcore import Answer, DomainError, Point, Problem, evaluate, find
+from privcore.allocation.calibration import gaussian_noise, outer_noise, smallest_noise
 from privcore.numerics.bracket_search import BracketSearch
 from tests.privcore.draws import problem
 
@@ -192,7 +192,7 @@ def test_extreme_budgets_get_valid_ends(scheme: str, steps: int, epsilon: float,
 
 def test_noise_beyond_the_search_has_an_open_end() -> None:
     assert gaussian_noise(1e-3, 1e-300).upper < 1e6
-    assert gaussian_noise(0.0, 1e-20) == NoiseBracket(lower=1e12, upper=math.inf)
+    assert gaussian_noise(0.0, 1e-20) == Answer.at_least(1e12)
     assert smallest_noise("allocation", epsilon=1e4, delta=1.0 - 1e-16, steps=1).upper < 0.01
 
 
@@ -213,11 +213,9 @@ def test_a_budget_outside_its_domain_is_refused(fields: dict[str, float], senten
     assert issubclass(DomainError, ValueError)
 
 
-def test_an_unknown_scheme_and_crossed_ends_are_refused() -> None:
+def test_an_unknown_scheme_is_refused() -> None:
     with pytest.raises(ValueError, match="Expected scheme in"):
         smallest_noise("shuffling", epsilon=1.0, delta=1e-5, steps=10)
-    with pytest.raises(ValueError, match="Expected 0 <= lower <= upper"):
-        NoiseBracket(lower=2.0, upper=1.0)
 
 
 @pytest.mark.parametrize("domain", [(1e-3, 1e6), (0.5, 3.0), (1.9, 2.1)])

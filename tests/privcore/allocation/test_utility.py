@@ -14,7 +14,7 @@ import pytest
 from scipy.special import ndtri
 
 from privcore import Answer, DomainError, Point, Status, evaluate, find
-from privcore.allocation.calibration import NoiseBracket, smallest_noise
+from privcore.allocation.calibration import smallest_noise
 from privcore.allocation.problems import AllocationEpsilon, AllocationError, ErrorOfMean, PoissonError
 from privcore.allocation.published.combined import AllocationCombined
 from privcore.allocation.utility import (
@@ -251,8 +251,8 @@ def test_draws_that_the_generator_cannot_make_are_refused(kind: type[ErrorOfMean
 # ------------------------------------------------------------------ crossing dimension
 
 
-def point(sigma: float) -> NoiseBracket:
-    return NoiseBracket(lower=sigma, upper=sigma)
+def point(sigma: float) -> Answer:
+    return Answer(lower=sigma, upper=sigma)
 
 
 def test_allocation_is_the_more_accurate_exactly_below_the_crossing_dimension() -> None:
@@ -294,13 +294,13 @@ def test_there_is_no_crossing_where_allocation_needs_no_more_noise() -> None:
 
 def test_uncertain_noise_gives_an_enclosure_of_the_crossing() -> None:
     sizes: dict[str, Any] = {"steps": 1000, "examples": 10**4, "proportion": 0.9}
-    allocation, poisson = NoiseBracket(lower=1.09, upper=1.11), NoiseBracket(lower=0.99, upper=1.01)
+    allocation, poisson = Answer(lower=1.09, upper=1.11), Answer(lower=0.99, upper=1.01)
     lower, upper = crossing_dimension(allocation, poisson, **sizes)
     inside = crossing_dimension(point(1.1), point(1.0), **sizes)
     assert lower < inside[0] <= inside[1] < upper < math.inf
-    overlapping = crossing_dimension(allocation, NoiseBracket(lower=1.0, upper=1.2), **sizes)
+    overlapping = crossing_dimension(allocation, Answer(lower=1.0, upper=1.2), **sizes)
     assert 0.0 < overlapping[0] < overlapping[1] == math.inf
-    unknown = crossing_dimension(NoiseBracket(lower=0.5, upper=math.inf), poisson, **sizes)
+    unknown = crossing_dimension(Answer.at_least(0.5), poisson, **sizes)
     assert unknown == (0.0, math.inf)
 
 
