@@ -7,17 +7,17 @@ light and for dark grounds. Texts stay texts, in the fonts of the reader's syste
 import math
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.answers.question import adjacency_of, typed
-from flows.answers.training.compare import DARK, LIGHT, NAMES, problems
+from flows.answers.sourced import Sourced, from_store
+from flows.answers.training.compare import DARK, LIGHT, NAMES, SchemeRow, problems, rows
 from flows.answers.training.compare_output import brief
 from flows.printing import say
 from flows.reports.charts import altair, svg
+from privcore import Bracket, Problem
 from storage import Store, open_store
 from storage.place.disk import write_atomically
 
@@ -52,46 +52,34 @@ NARROW = 4.0
 """Least pixels of a bar."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bar:
-    """The bracket of one loader."""
-
-    sampling: str
-    adjacency: str
-    lower: float
-    upper: float
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        """Both ends of the bar, moved apart if it would be too narrow to see."""
-        room = math.exp(0.5 * NARROW / WIDTH * math.log(MOST / LEAST))
-        middle = math.sqrt(self.lower * self.upper)
-        return min(self.lower, middle / room), max(self.upper, middle * room)
+def edges(bracket: Bracket) -> tuple[float, float]:
+    """Return both ends of a bar, moved apart if it would be too narrow to see."""
+    room = math.exp(0.5 * NARROW / WIDTH * math.log(MOST / LEAST))
+    middle = math.sqrt(bracket.lower * bracket.upper)
+    return min(bracket.lower, middle / room), max(bracket.upper, middle * room)
 
 
-def bars(store: Store) -> list[Bar]:
+def bars(store: Store) -> list[SchemeRow]:
     """Return the stored brackets of the sweep `loaders`, the smallest upper end first.
 
     Raises:
         UncoveredError: The store lacks one of them.
     """
-    asked, _ = problems(typed({**RUN, **SIZES}))
-    return sorted(_bars(store, asked), key=lambda bar: (bar.upper, bar.lower))
 
-
-def _bars(store: Store, asked: dict[str, Any]) -> Iterator[Bar]:
-    for sampling, problem in asked.items():
+    def stored(problem: Problem) -> Sourced:
         found = store.lookup(problem)
         if found is None or not found.exact:
             raise UncoveredError(
                 f"The store {store.name} has no bracket for {problem.name}; first run "
                 f"`privsweep run loaders --store {store.name}`."
             )
-        adjacency = adjacency_of(problem)
-        yield Bar(sampling=sampling, adjacency=adjacency, lower=found.lower, upper=found.upper)
+        return from_store(problem, found)
+
+    asked, _ = problems(typed({**RUN, **SIZES}))
+    return sorted(rows(asked, stored), key=lambda bar: (bar.ends.upper, bar.ends.lower))
 
 
-def picture(shown: list[Bar], ground: str) -> bytes:
+def picture(shown: list[SchemeRow], ground: str) -> bytes:
     """Return the picture as SVG.
 
     Args:
@@ -100,25 +88,25 @@ def picture(shown: list[Bar], ground: str) -> bytes:
     """
     alt, look = altair(), GROUNDS[ground]
     colors = LIGHT if ground == "light" else DARK
-    rows = [
+    drawn = [
         {
             "row": k,
             "name": NAMES[bar.sampling],
             "code": CODE[bar.sampling],
-            "said": brief(bar.lower, bar.upper),
-            "low": bar.edges[0],
-            "high": bar.edges[1],
+            "said": brief(bar.ends.lower, bar.ends.upper),
+            "low": edges(bar.ends)[0],
+            "high": edges(bar.ends)[1],
             "color": colors[bar.sampling],
         }
         for k, bar in enumerate(shown)
     ]
     scale = alt.Scale(type="log", domain=[LEAST, MOST], nice=False)
     axis = alt.Axis(values=list(TICKS), format="~g", title=None, domain=False, ticks=False)
-    down = alt.Y("row:Q", scale=alt.Scale(domain=[len(rows) - 0.5, -0.5], nice=False), axis=None)
-    base = alt.Chart(alt.Data(values=rows)).encode(y=down)
+    down = alt.Y("row:Q", scale=alt.Scale(domain=[len(drawn) - 0.5, -0.5], nice=False), axis=None)
+    base = alt.Chart(alt.Data(values=drawn)).encode(y=down)
     place = alt.X("low:Q", scale=scale, axis=axis)
     beyond = alt.X("high:Q", scale=scale)
-    accountant = next(bar for bar in shown if bar.sampling == "poisson")
+    accountant = next(bar.ends for bar in shown if bar.sampling == "poisson")
     line = alt.Chart(alt.Data(values=[{"at": accountant.upper}])).encode(x=alt.X("at:Q", scale=scale))
     said = f"a Poisson accountant prints about {accountant.upper:.2g} for all seven loaders"
     layers = [
@@ -137,25 +125,26 @@ def picture(shown: list[Bar], ground: str) -> bytes:
             x=alt.value(0), text="code:N"
         ),
         line.mark_text(align="left", fontSize=12, color=look["dim"], text="ε, log scale").encode(
-            x=alt.value(WIDTH + 8), y=alt.value(STEP * len(rows) + 10)
+            x=alt.value(WIDTH + 8), y=alt.value(STEP * len(drawn) + 10)
         ),
         line.mark_text(align="left", fontSize=11.5, color=look["dim"], text=_relations(shown)).encode(
-            x=alt.value(0), y=alt.value(STEP * len(rows) + 38)
+            x=alt.value(0), y=alt.value(STEP * len(drawn) + 38)
         ),
     ]
     title = alt.TitleParams(
         text=TITLE, subtitle=SUBTITLE, anchor="start", frame="bounds", offset=28, subtitlePadding=8
     )
-    chart = alt.layer(*layers).properties(width=WIDTH, height=STEP * len(rows), title=title)
+    chart = alt.layer(*layers).properties(width=WIDTH, height=STEP * len(drawn), title=title)
     padding = {"left": 40, "right": 24, "top": 22, "bottom": 20}  # more on the left: fonts may be wider
     return _tidy(
         svg(chart.to_dict() | {"config": _config(look), "background": look["ground"], "padding": padding})
     )
 
 
-def _relations(shown: list[Bar]) -> str:
+def _relations(shown: list[SchemeRow]) -> str:
     """Return the neighbouring relations in a sentence."""
-    *names, last = (NAMES[bar.sampling] for bar in shown if bar.adjacency == "zero-out")
+    related = {bar.sampling: bar.problem and adjacency_of(bar.problem) for bar in shown}
+    *names, last = (NAMES[sampling] for sampling, relation in related.items() if relation == "zero-out")
     return f"Neighbouring relation: add-remove; zero-out for {', '.join(names)} and {last}."
 
 

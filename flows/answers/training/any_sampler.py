@@ -50,18 +50,18 @@ class AnySampler:
     @property
     def worst(self) -> SchemeRow:
         """The row with the largest upper end."""
-        return max(self.rows, key=lambda row: (_ends(row).upper, _ends(row).lower))
+        return max(self.rows, key=lambda row: (row.ends.upper, row.ends.lower))
 
     @property
     def best(self) -> SchemeRow:
         """The row with the smallest lower end."""
-        return min(self.rows, key=lambda row: (_ends(row).lower, _ends(row).upper))
+        return min(self.rows, key=lambda row: (row.ends.lower, row.ends.upper))
 
     @property
     def bracket(self) -> Bracket:
         """The bracket from the smallest lower to the largest upper end; confidences by the union bound."""
-        low, high = _ends(self.best), _ends(self.worst)
-        doubts = sum(1.0 - _ends(row).confidence for row in self.rows)
+        low, high = self.best.ends, self.worst.ends
+        doubts = sum(1.0 - row.ends.confidence for row in self.rows)
         return Bracket(
             lower=low.lower,
             upper=high.upper,
@@ -91,11 +91,6 @@ def any_sampler(rows: Sequence[SchemeRow]) -> AnySampler:
             what = f"Nothing holds for every sampler, since {row.sampling} has no bracket: {reason}."
             raise kinds.get(row.status, PrivsweepError)(what)
     return AnySampler(rows=tuple(found))
-
-
-def _ends(row: SchemeRow) -> Bracket:
-    assert row.bracket is not None
-    return row.bracket
 
 
 def print_any(

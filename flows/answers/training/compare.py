@@ -84,6 +84,12 @@ class SchemeRow:
     status: str = "ok"
     notes: tuple[str, ...] = ()
 
+    @property
+    def ends(self) -> Bracket:
+        """Both ends, of a row that has them."""
+        assert self.bracket is not None
+        return self.bracket
+
 
 def _row(sampling: str, problem: Problem, answer: Sourced | None, *notes: str) -> SchemeRow:
     """Return the row with this answer, or with the reason why it is missing."""

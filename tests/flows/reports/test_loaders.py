@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from flows.answers.ask import UncoveredError
-from flows.answers.training.compare import DARK, LIGHT, NAMES
+from flows.answers.question import adjacency_of
+from flows.answers.training.compare import DARK, LIGHT, NAMES, SchemeRow
 from flows.answers.training.compare_output import brief
 from flows.cli.app import run
-from flows.reports.loaders import CODE, GROUNDS, RUN, SIZES, Bar, bars, picture
+from flows.reports.loaders import CODE, GROUNDS, RUN, SIZES, bars, edges, picture
+from privcore import Bracket
 from storage import open_store
 
 SHIFT = 0.5
@@ -27,7 +29,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(store: Path) -> list[Bar]:
+def shown(store: Path) -> list[SchemeRow]:
     with open_store(store) as opened:
         return bars(opened)
 
@@ -49,7 +51,9 @@ def drawing(svg: str) -> tuple[str, list[float]]:
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
-def test_the_committed_picture_is_that_of_the_store(ground: str, shown: list[Bar], repository: Path) -> None:
+def test_the_committed_picture_is_that_of_the_store(
+    ground: str, shown: list[SchemeRow], repository: Path
+) -> None:
     committed = (repository / "docs" / "pictures" / f"loaders-{ground}.svg").read_text(encoding="utf-8")
     drawn = picture(shown, ground).decode()
     assert texts(drawn) == texts(committed), "run make picture"
@@ -59,7 +63,7 @@ def test_the_committed_picture_is_that_of_the_store(ground: str, shown: list[Bar
 
 
 def test_the_brackets_are_those_that_compare_prints(
-    store: Path, shown: list[Bar], capsys: pytest.CaptureFixture[str]
+    store: Path, shown: list[SchemeRow], capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = [word for name, text in (RUN | SIZES).items() for word in (f"--{name.replace('_', '-')}", text)]
     assert run(["compare", *options, "--store", str(store), "--json"]) == 0
@@ -67,22 +71,26 @@ def test_the_brackets_are_those_that_compare_prints(
     assert set(rows) == {bar.sampling for bar in shown} == set(CODE)
     for bar in shown:
         row = rows[bar.sampling]
-        assert (bar.lower, bar.upper, bar.adjacency) == (row["lower"], row["upper"], row["adjacency"])
+        assert bar.problem is not None
+        said = bar.ends.lower, bar.ends.upper, adjacency_of(bar.problem)
+        assert said == (row["lower"], row["upper"], row["adjacency"])
 
 
 @pytest.mark.parametrize(("ground", "colors"), [("light", LIGHT), ("dark", DARK)])
 def test_a_loader_has_its_name_its_colour_and_its_numbers(
-    ground: str, colors: dict[str, str], shown: list[Bar]
+    ground: str, colors: dict[str, str], shown: list[SchemeRow]
 ) -> None:
     svg = picture(shown, ground).decode()
     for bar in shown:
-        assert {NAMES[bar.sampling], CODE[bar.sampling], brief(bar.lower, bar.upper)} <= set(texts(svg))
+        assert {NAMES[bar.sampling], CODE[bar.sampling], brief(bar.ends.lower, bar.ends.upper)} <= set(
+            texts(svg)
+        )
         assert svg.count(f'fill="{colors[bar.sampling]}"') == 1
-    assert [bar.upper for bar in shown] == sorted(bar.upper for bar in shown)
+    assert [bar.ends.upper for bar in shown] == sorted(bar.ends.upper for bar in shown)
 
 
 def test_a_narrow_bracket_is_still_a_mark() -> None:
-    low, high = Bar(sampling="none", adjacency="add-remove", lower=15.78, upper=15.78).edges
+    low, high = edges(Bracket(lower=15.78, upper=15.78))
     assert low < 15.78 < high
 
 
