@@ -1,6 +1,6 @@
 """Numerical core: each bound is a method, and each answer is an enclosure with its proof."""
 
-from privcore.answer import Answer, Bracket, Status, intersect
+from privcore.answer import Answer, Bracket, Interval, Status, intersect
 from privcore.errors import DomainError, ExitCode, LimitError, PrivsweepError, UnknownNameError
 from privcore.method import Cost, Direction, Method
 from privcore.point import Point, evaluate
@@ -16,6 +16,7 @@ __all__ = [
     "Direction",
     "DomainError",
     "ExitCode",
+    "Interval",
     "LimitError",
     "Method",
     "Point",

@@ -23,20 +23,29 @@ FAILURES = frozenset({Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Statu
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """An enclosure: `P(lower <= truth <= upper) >= confidence`, or a status other than `ok`.
+class Interval:
+    """Both ends of an answer; every class with both ends extends this one.
 
     Attributes:
         lower: Lower end, rounded down; 0 if nothing better is known.
-        upper: Upper end, rounded up; infinity if nothing better is known.
+        upper: Upper end, rounded up; infinity, or the largest possible truth, if nothing better is known.
+    """
+
+    lower: float = 0.0
+    upper: float = math.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Interval):
+    """An enclosure: `P(lower <= truth <= upper) >= confidence`, or a status other than `ok`.
+
+    Attributes:
         value: Best single value: an estimate without proof, or None.
         confidence: Probability of the enclosure in (0, 1]; 1 is a proof.
         status: `ok`, or the kind of failure.
         detail: For `ok`, how the answer was computed; otherwise the reason, in one sentence.
     """
 
-    lower: float = 0.0
-    upper: float = math.inf
     value: float | None = None
     confidence: float = 1.0
     status: Status = Status.OK
@@ -141,19 +150,15 @@ def tables_of(*ends: "str | Bracket | None") -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bracket:
+class Bracket(Interval):
     """Joint lower and upper bound, `P(lower <= truth <= upper) >= confidence`, with the method of each.
 
     Attributes:
-        lower: Lower end; 0 if nothing better is known.
-        upper: Upper end; infinity, or the largest possible truth, if nothing better is known.
         confidence: Probability that both ends hold; 1 is a proof.
         lower_by: Name of the method that gave the lower end; empty if that end is trivial.
         upper_by: Name of the method that gave the upper end; empty if that end is trivial.
     """
 
-    lower: float = 0.0
-    upper: float = math.inf
     confidence: float = 1.0
     lower_by: str = ""
     upper_by: str = ""

@@ -14,7 +14,7 @@ from flows.answers.sourced import Sourced
 from flows.answers.training.any_sampler import AnySampler
 from flows.answers.training.compare import SchemeRow
 from flows.printing import as_json, as_text, exactly, html_table, listed, rounded_down, rounded_up
-from privcore import Bracket, DomainError, LimitError, PrivsweepError, Problem, Status
+from privcore import Bracket, DomainError, Interval, LimitError, PrivsweepError, Problem, Status
 from privsweep.words import is_several, spelled_in_python
 from storage.schema import origin_text
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Enclosure:
+class Enclosure(Interval):
     """A proved bracket of a number: the truth lies in [lower, upper].
 
     Attributes:
@@ -47,8 +47,6 @@ class Enclosure:
     """
 
     quantity: str
-    lower: float
-    upper: float
     lower_method: str | None
     upper_method: str | None
     confidence: float

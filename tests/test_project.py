@@ -165,3 +165,33 @@ def test_few_files_decide_how_rows_of_a_published_table_are_marked(repository: P
     named = [path for path in modules(repository) if "imported" in path.read_text()]
     assert repository / "storage" / "schema.py" in named
     assert len(named) <= 7, named
+
+
+NO_ANSWERS = {"Real", "Integer", "RatioBracket", "BagDraws", "Cells"}
+"""Classes whose ends answer no question: those of domains, of distributions, and of samples in arrays."""
+
+
+def test_two_classes_declare_both_ends_of_an_answer_and_six_extend_one_of_them(repository: Path) -> None:
+    """`Interval` has the ends of one answer, and `Enclosures` arrays of the ends of its enclosures."""
+    trees = [ast.parse(path.read_text()) for path in modules(repository) if path.suffix == ".py"]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    both = {each.name for each in classes if {"lower", "upper"} <= values_of(each)}
+    assert both == NO_ANSWERS | {"Interval", "Enclosures"}
+    bases = {each.name: {ast.unparse(base) for base in each.bases} for each in classes}
+    heirs = {"Interval"}
+    while more := {name for name, of in bases.items() if of & heirs} - heirs:
+        heirs |= more
+    assert heirs - {"Interval"} == {"Answer", "Bracket", "Asked", "Found", "ProfileLine", "Enclosure"}
+
+
+def values_of(kind: ast.ClassDef) -> set[str]:
+    """The names of the values of an object: fields, properties, and attributes that its methods assign."""
+    found = set[str]()
+    for node in kind.body:
+        if isinstance(node, ast.AnnAssign):
+            found.add(ast.unparse(node.target))
+        elif isinstance(node, ast.FunctionDef):
+            found |= {node.name for each in node.decorator_list if "property" in ast.unparse(each)}
+            stored = (each for each in ast.walk(node) if isinstance(each, ast.Attribute))
+            found |= {each.attr for each in stored if isinstance(each.ctx, ast.Store)}
+    return found

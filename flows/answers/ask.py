@@ -10,6 +10,7 @@ from privcore import (
     Answer,
     Bracket,
     ExitCode,
+    Interval,
     Method,
     Point,
     PrivsweepError,
@@ -152,9 +153,9 @@ def ask(
     return combined(problem, replies)
 
 
-def is_tight(bracket: Any, width: float) -> bool:
-    """Return whether the relative width of a bracket, or of any object with both ends, is at most this."""
-    return bool(bracket.upper < math.inf and bracket.upper - bracket.lower <= width * bracket.upper)
+def is_tight(ends: Interval, width: float) -> bool:
+    """Return whether the relative width of an interval is at most this."""
+    return ends.upper < math.inf and ends.upper - ends.lower <= width * ends.upper
 
 
 def _reply(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from privcore.answer import Interval
 from privcore.errors import DomainError
 from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.likelihood_ratio.questions import (
@@ -40,20 +41,16 @@ PRECISION_AT = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileLine:
+class ProfileLine(Interval):
     """One number of a profile with both ends.
 
     Attributes:
         quantity: Name of the quantity.
         at: The numbers at which it is asked, by name.
-        lower: Lower end.
-        upper: Upper end.
     """
 
     quantity: str
     at: dict[str, float]
-    lower: float
-    upper: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +78,10 @@ class RunProfile:
         return {
             "phases": self.phases,
             "adjacency": self.adjacency,
-            "profile": [vars(line) for line in self.lines],
+            "profile": [
+                {"quantity": line.quantity, "at": line.at, "lower": line.lower, "upper": line.upper}
+                for line in self.lines
+            ],
             "mu_without_sampling": self.unamplified,
             "curve": [
                 {"false_positive_rate": rate, "lower": lower, "upper": upper}

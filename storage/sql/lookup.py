@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from privcore.answer import attributed, tables_of
+from privcore.answer import Interval, attributed, tables_of
 from privcore.numerics.profile_chord import epsilon_above, epsilon_below
 from privcore.parameter import Choice, Text, Value
 from privcore.problem import LookupAxis, Problem, Trend
@@ -225,12 +225,10 @@ def _best(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class Found(Interval):
     """A rigorous bracket from the store.
 
     Attributes:
-        lower: Proved lower bound; 0 if the store has no better bound.
-        upper: Proved upper bound; infinity if the store has no better bound.
         exact: Whether the problem itself is stored.
         lower_from: Fields of the stored problem that gave the lower end, or None.
         upper_from: Fields of the stored problem that gave the upper end, or None.
@@ -245,8 +243,6 @@ class Found:
         neighbours: Neighbouring relation of an audit, such as `add-remove`; else empty.
     """
 
-    lower: float
-    upper: float
     exact: bool
     lower_from: Mapping[str, Value] | None
     upper_from: Mapping[str, Value] | None
