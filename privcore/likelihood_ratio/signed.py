@@ -2,7 +2,7 @@ r"""Mean excesses of sums of independent signed numbers, from above.
 
 Shuffled batches need $\mathbb E (\sum_i D_i - m)_+$ for independent copies of a number D of either sign
 (`allocated.shuffled`). The functional rises in D and is convex, so moving mass upwards only raises it, and so
-does a mean-preserving spread. A law keeps masses on nodes that lie at or above the true values; cells of
+does a mean-preserving spread. Masses are kept on nodes that lie at or above the true values; cells of
 outcomes are spread to their ends, mass below a lowest node moves up to it, and of a value beyond the highest
 node the excess is kept as a mean, since $(a + b)_+ \le a_+ + b$ for $b \ge 0$.
 
@@ -20,17 +20,17 @@ from privcore.numerics.compiled import compiled
 from privcore.numerics.rounding import UNIT
 
 _FAR = np.geomspace(1.0, 1e100, 150)
-"""Distances beyond a picture, in its own, up to which widths of cells are told."""
+"""Distances beyond a picture, in units of its own, at which widths of cells are stated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignedLaw:
-    """Law of a signed number, from above.
+    """Distribution of a signed number, from above.
 
     Attributes:
         x: Values, ascending.
         p: Masses, which may add up to a little more than 1.
-        beyond: Mean of what values exceed the largest of `x` by.
+        beyond: Mean excess of the values over the largest of `x`.
     """
 
     x: Array
@@ -39,11 +39,11 @@ class SignedLaw:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cells:
+class SumCells:
     """Choice of the cells; it affects the tightness, and `low` also the validity.
 
     Attributes:
-        fineness: Width of a cell in local scales of the law.
+        fineness: Width of a cell in local scales of the distribution.
         tail: Mean that may lie beyond the highest node.
         low: Mass below -`low` is moved up.
         least: Smallest scale that matters.
@@ -65,7 +65,7 @@ def scales(x: Array, p: Array, least: float) -> tuple[Array, Array]:
     heavy tail have a constant ratio to d. The width grows from place to place by at most their distance.
 
     Args:
-        x: Atoms of a picture of the law, ascending.
+        x: Atoms of a picture of the distribution, ascending.
         p: Masses of the atoms.
         least: Smallest scale that matters.
     """
@@ -91,7 +91,7 @@ def scales(x: Array, p: Array, least: float) -> tuple[Array, Array]:
 
 @compiled()
 def _smooth(place: Array, width: Array) -> Array:
-    """Return the largest widths below the given ones that change by at most the distance of the places."""
+    """Return the largest widths that are below these and change by at most the distance of the places."""
     found = width.copy()
     for j in range(1, place.size):
         found[j] = min(found[j], found[j - 1] + place[j] - place[j - 1])
@@ -116,12 +116,12 @@ def _steps(start: float, end: float, place: Array, width: Array, fineness: float
     return edges[:size]
 
 
-def added(a: SignedLaw, b: SignedLaw, cells: Cells) -> SignedLaw:
-    """Return a law above the sum of two independent numbers.
+def added(a: SignedLaw, b: SignedLaw, cells: SumCells) -> SignedLaw:
+    """Return a distribution above the sum of two independent numbers.
 
     Args:
-        a: Law of one number.
-        b: Law of the other; the same object for a square, which takes half of the time.
+        a: Distribution of one number.
+        b: Distribution of the other; the same object for a square, which takes half of the time.
         cells: Choice of the cells.
     """
     square = a is b
@@ -167,18 +167,18 @@ def mean_excess(a: SignedLaw, b: SignedLaw, level: float) -> float:
     return float((moment[1] + both + lost) * (1.0 + 4.0 * (a.x.size + b.x.size + 32) * UNIT))
 
 
-def excess_of_sum(one: SignedLaw, times: int, level: float, cells: Cells) -> float:
+def excess_of_sum(one: SignedLaw, times: int, level: float, cells: SumCells) -> float:
     """Return an upper bound of the mean of the positive part of a sum of copies minus a level >= 0.
 
     Args:
-        one: Law of one number.
+        one: Distribution of one number.
         times: Number of independent copies, >= 1.
         level: The level; it may have 16 roundings.
         cells: Choice of the cells of sums.
 
     Example:
         >>> coin = SignedLaw(x=np.array([-1.0, 1.0]), p=np.array([0.5, 0.5]), beyond=0.0)
-        >>> cells = Cells(fineness=0.01, tail=1e-12, low=8.0, least=0.1, kinks=(0.0,))
+        >>> cells = SumCells(fineness=0.01, tail=1e-12, low=8.0, least=0.1, kinks=(0.0,))
         >>> round(excess_of_sum(coin, 4, 0.0, cells), 3)
         0.75
     """

@@ -136,8 +136,8 @@ class BallsInBins(AllocationPhase):
 class ShufflingPhase(Phase):
     """Epochs of a permutation of all examples, cut into one batch for each step.
 
-    With one example more or less, all batches stay full only if some example is left out; the one that takes
-    its place changes, too, so the distance is 2.
+    With one example more or less, all batches stay full only if some example is left out; an example that
+    was left out takes its place, so the distance is 2.
     """
 
     name = "shuffling"

@@ -6,7 +6,7 @@ probability q < 1. Then for every threshold $\kappa$, all adaptive gradients and
 $$H_\kappa \le \mathbb E \Big(\frac q t \sum_{i \le t} D_i + (1 - q)(1 - \kappa)\Big)_+$$
 
 with independent copies $D_i$ of a number D. With a standard normal z and $R_m = e^{m s z - m^2 s^2 / 2}$, D
-has above 0 the law of one difference $R_m - \kappa R_n$ and below 0 that of another.
+has above 0 the distribution of one difference $R_m - \kappa R_n$ and below 0 that of a second.
 """
 
 import math
@@ -26,7 +26,7 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import Array, choose_edges
 from privcore.likelihood_ratio.ratios import Ratio
-from privcore.likelihood_ratio.signed import Cells, SignedLaw, excess_of_sum, scales
+from privcore.likelihood_ratio.signed import SignedLaw, SumCells, excess_of_sum, scales
 from privcore.likelihood_ratio.steps import NODES, WEIGHTS
 from privcore.numerics.rounding import SUMMED, UNIT
 
@@ -105,9 +105,9 @@ class _Half(NamedTuple):
 
 
 def signed_law(
-    s: float, threshold: float, relation: str, direction: str, steps: int, cells: Cells
+    s: float, threshold: float, relation: str, direction: str, steps: int, cells: SumCells
 ) -> SignedLaw:
-    r"""Return a law above that of D, for the sum of `steps` copies.
+    r"""Return a distribution above that of D, for the sum of `steps` copies.
 
     A cell of outputs z is moved to its ends with its mean kept, or moved upwards where it is rounded. On the
     first cell above 0, which begins a little to the left of the zero, $g_+$ over its largest value is at most
@@ -160,7 +160,7 @@ def _cut(z: Array, values: Array, place: Array, width: Array, fineness: float, s
 
 
 def _spread(above: _Half, below: _Half, cuts: list[Array], none: float) -> SignedLaw:
-    """Return the law on the values at the cuts, rounded upwards."""
+    """Return the distribution on the values at the cuts, rounded upwards."""
     far = max(float(np.max(np.abs(cut))) for cut in cuts)
     # Counted: exponents up to (L + 2 s)^2, each of a few roundings, and sums of 12 terms.
     error = 32.0 * UNIT * (64.0 + (far + 2.0 * above.s) ** 2)
@@ -229,7 +229,7 @@ def profile_above(
     level = (1.0 - share) / share * rest * steps
     low = FARTHEST * max(2.0 * steps * rest, 8.0)
     least = 0.05 * threshold * min(1.0, s)
-    cells = Cells(fineness=res.fineness, tail=res.tail, low=low, least=least, kinks=(0.0, level))
+    cells = SumCells(fineness=res.fineness, tail=res.tail, low=low, least=least, kinks=(0.0, level))
     one = signed_law(s, threshold, relation, direction, steps, cells)
     return share / steps * excess_of_sum(one, steps, level, cells) * (1.0 + 16.0 * UNIT)
 
@@ -305,12 +305,12 @@ def _law(
     x, y = hull(over, remove)
     z, g = hull(np.append(0.0, 1.0 / under[::-1]), np.append(0.0, (add / under)[::-1]))
     middle = max(float(y[0]), float(g[-1]))
-    while True:  # both halves are convex; at 1, where they meet, the upper bound may be too large
+    for _ in range(x.size + z.size):  # both halves are convex; at 1 the upper bound may be too large
         y[0] = g[-1] = middle
         (x, y), (z, g) = hull(x, y), hull(z, g)
         falls = np.append((y[:-1] - y[1:]) / np.diff(x), 0.0)
         rises = np.append(0.0, np.diff(g) / np.diff(z))
-        if rises[-1] + falls[0] <= 1.0 + 8.0 * UNIT:
+        if rises[-1] + falls[0] <= 1.0 + SUMMED:
             break
         left, right = 1.0 - z[-2], x[1] - 1.0
         middle = (left * float(y[1]) + right * float(g[-2]) + left * right) / (left + right)

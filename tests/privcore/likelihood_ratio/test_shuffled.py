@@ -58,7 +58,7 @@ def test_one_and_two_batches_are_above_the_quadrature_of_the_explicit_law_and_cl
     assert true * (1.0 - 1e-3) - 1e-9 <= found <= true * 1.004 + 1e-6  # the quadrature errs where D is 0
 
 
-ORACLES = [  # upper ends by an FFT of the explicit law, and by a second programme
+ORACLES = [  # upper ends by an FFT of the explicit distribution, and by a second programme
     (1.1, 234, 1.0, 0.5, "zero-out", "remove", 0.01052, 0.006),
     (1.1, 234, 1.0, 1.0, "zero-out", "remove", 0.002256, 0.006),
     (1.1, 234, 1.0, 3.0, "zero-out", "remove", 9.556e-6, 0.006),

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import scipy
 
-from privcore.likelihood_ratio.signed import Cells, SignedLaw, excess_of_sum, mean_excess
+from privcore.likelihood_ratio.signed import SumCells, SignedLaw, excess_of_sum, mean_excess
 
 COIN = SignedLaw(x=np.array([-1.0, 1.0]), p=np.array([0.75, 0.25]), beyond=0.0)
 
 
-def chosen(fineness: float, low: float = 1e9, level: float = 0.0) -> Cells:
-    return Cells(fineness=fineness, tail=1e-14, low=low, least=0.1, kinks=(0.0, level))
+def chosen(fineness: float, low: float = 1e9, level: float = 0.0) -> SumCells:
+    return SumCells(fineness=fineness, tail=1e-14, low=low, least=0.1, kinks=(0.0, level))
 
 
 def excess_of_coins(times: int, level: float) -> float:
