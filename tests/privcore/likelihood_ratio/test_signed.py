@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from privcore.likelihood_ratio.signed import SumCells, SignedLaw, excess_of_sum, mean_excess
+from privcore.likelihood_ratio.signed import SignedLaw, SumCells, excess_of_sum, mean_excess
 
 COIN = SignedLaw(x=np.array([-1.0, 1.0]), p=np.array([0.75, 0.25]), beyond=0.0)
 
