@@ -1,17 +1,13 @@
 """The figures of the paper: questions of their sweeps, drawings of a store, and missing points."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from PIL import Image
 
 from flows.cli.app import run
 from flows.figures.allocation.curves import Curves
@@ -24,15 +20,16 @@ from flows.spec.grid import expand
 from flows.spec.sweep import load
 from privcore import Answer, Point, Status
 from privcore.parameter import Value
-from storage import Row, publish, to_table
 from storage.catalog import open_store
-from storage.place.located import located
 from tests.flows.support import figures
+from tests.flows.support.figures import MADE_UP, store_of
 
 pytestmark = pytest.mark.sampled(4)
 
 Run = Callable[..., tuple[int, str, str]]
 
+PAPER = "allocation"
+made_up = MADE_UP[PAPER]
 numbered = pytest.mark.parametrize("figure", CURVES, ids=lambda figure: figure.sweep)
 
 
@@ -46,38 +43,6 @@ def panels_of(drawn: Picture) -> list[Panel]:
 
 def points_of(figure: Curves) -> list[Point]:
     return list(expand(load(figure.sweep).grids))
-
-
-def made_up(point: Point) -> Answer:
-    """An answer that has all numbers, falls with x, and differs from method to method."""
-    shift = 1.0 + int(point.id[:4], 16) / 0x10000
-    return Answer.enclosure(shift, 3.0 * shift, value=2.0 * shift)
-
-
-def store_of(path: Path, answers: dict[Point, Answer]) -> Path:
-    """Return a store that holds these answers."""
-    by_problem: dict[str, list[Row]] = {}
-    for point, answer in answers.items():
-        row = Row(
-            point=point,
-            answer=answer,
-            seconds=0.1,
-            cpu_seconds=0.1,
-            attempt=1,
-            finished_at=datetime(2026, 11, 1, tzinfo=UTC),
-            sweep="made-up",
-        )
-        by_problem.setdefault(point.problem.name, []).append(row)
-    for rows in by_problem.values():
-        publish(located(path), to_table(rows))
-    return path
-
-
-@pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a made-up answer to every point of every figure."""
-    answers = {point: made_up(point) for figure in CURVES for point in points_of(figure)}
-    return store_of(tmp_path_factory.mktemp("full") / "store", answers)
 
 
 # ------------------------------------------------------------------------------------ questions
@@ -222,44 +187,6 @@ def test_every_number_of_a_curve_is_stored_under_its_method(figure: Curves, full
 
 
 @numbered
-def test_every_figure_can_be_drawn_and_is_no_empty_page(figure: Curves, full: Path, tmp_path: Path) -> None:
-    drawn = picture(figure, full)
-    path = tmp_path / "drawn.png"
-    draw(drawn, path, "png")
-    with Image.open(path) as image:
-        assert min(image.size) > 500
-        pixels = np.asarray(image.convert("RGB"), dtype=np.int64) @ [0x10000, 0x100, 1]
-    colors = {f"#{color:06x}" for color in np.unique(pixels).tolist()}
-    for series in figure.series:
-        assert series.color.lower() in colors, series.label
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_the_same_store_gives_the_same_bytes_in_every_format(
-    kind: str, begins: bytes, full: Path, tmp_path: Path
-) -> None:
-    for name in ("a", "b"):
-        arguments = [
-            "report",
-            "figures",
-            "--store",
-            full,
-            "--out",
-            tmp_path / name,
-            "--figure",
-            8,
-            "--format",
-            kind,
-        ]
-        assert run([str(argument) for argument in arguments]) == 0
-    first, second = ((tmp_path / name / f"figure8.{kind}").read_bytes() for name in ("a", "b"))
-    assert first == second
-    assert first.startswith(begins)
-    assert len(first) > 5000
-
-
-@numbered
 def test_a_lower_bound_is_dotted_and_says_what_it_is(figure: Curves, full: Path) -> None:
     drawn = canvas(picture(figure, full))
     (legend,) = drawn.legends
@@ -299,21 +226,6 @@ def test_infinity_is_no_bound_and_is_not_drawn(tmp_path: Path) -> None:
 
 def report(*arguments: object) -> int:
     return run(["report", "figures", *map(str, arguments)])
-
-
-def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = tmp_path / "store"
-    open_store(store, create=True).close()
-    assert report("--store", store, "--out", tmp_path / "out", "--figure", 3) == 3
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == (
-        f"privsweep: Figure 3 is not drawn: nothing of it is stored in {store}; "
-        f"`privsweep run figure3 --store {store}` computes it.\n"
-    )
-    assert list(tmp_path.iterdir()) == [store]
 
 
 def test_what_is_stored_is_drawn_and_the_rest_is_counted(
@@ -367,41 +279,6 @@ def test_a_panel_without_any_bound_is_empty_axes(answer: Answer, tmp_path: Path)
     assert [len(axes.get_lines()) > 0 for axes in drawn.axes] == [False, True]
     nothing = store_of(tmp_path / "nothing", dict.fromkeys(answers, answer))
     draw(picture(CURVES[3], nothing), tmp_path / "nothing.png", "png")
-
-
-def test_json_says_what_was_drawn_where(
-    full: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert report("--store", full, "--out", tmp_path, "--figure", 9, "--json") == 0
-    content: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    assert content == [
-        {
-            "figure": 9,
-            "sweep": "figure9",
-            "file": str(tmp_path / "figure9.png"),
-            "points": len(points_of(CURVES[8])),
-            "missing": {},
-            "failed": {},
-        }
-    ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--figure", "10"], "{1, ..., 9}"),
-        (["--figure", "one"], "--figure"),
-        (["--format", "gif"], "{png, svg, pdf}"),
-    ],
-)
-def test_misuse_is_one_sentence(
-    arguments: Sequence[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert report(*arguments, "--out", tmp_path / "out") == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert words in err
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_table_has_the_nine_figures_in_order() -> None:

@@ -1,8 +1,6 @@
 """The figures on audits in one run: questions of their sweeps, drawings of a store, and missing points."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,17 +16,12 @@ from flows.figures.auditing.theme import (
     STEINKE,
     TRUE,
 )
-from flows.figures.figure import Figure, Picture
+from flows.figures.figure import Picture
 from flows.figures.panels import Look, Panel, Trace
 from flows.spec.grid import expand
 from flows.spec.sweep import load, parse
-from privcore import Answer, Direction, Point, evaluate
-from storage import open_store
+from privcore import Answer, Point, evaluate
 from tests.flows.support.figures import (
-    Pictures,
-    check_legends,
-    check_page,
-    check_traces,
     picture,
     points_of,
     store_of,
@@ -36,49 +29,11 @@ from tests.flows.support.figures import (
 
 pytestmark = pytest.mark.sampled(2)
 
+PAPER = "auditing"
 BY_NAME = {figure.name: figure for figure in FIGURES}
-named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
-of_each_kind = pytest.mark.parametrize(
-    "figure", [BY_NAME[f"audits{n}"] for n in (1, 2, 3, 4, 9)], ids=lambda figure: figure.name
-)
-
 
 NOISE = {"audits4": 1.0, "audits5": 2.0, "audits6": 4.0, "audits7": 0.5}
 """Standard deviation of the noise of the figures over the number of guesses."""
-
-
-def made_up(point: Point) -> Answer:
-    """An answer with the ends that its method gives, which differs from point to point."""
-    fields = point.problem.as_fields()
-    value = 0.1 + 3.0 * int(point.id[:4], 16) / 0x10000
-    if point.problem.asks == "correct":  # else no count would be the expected one
-        return evaluate(point)
-    if point.problem.name in ("unamplified-epsilon", "poisson-epsilon"):
-        return Answer.enclosure(5.0 / float(fields["sigma"]), 5.0 / float(fields["sigma"]))
-    match point.method.direction:
-        case Direction.LOWER:
-            return Answer.at_least(value)
-        case Direction.ESTIMATE:
-            return Answer.about(value, detail="made up")
-        case _:
-            return Answer.enclosure(value, 1.2 * value, value=value)
-
-
-@pytest.fixture(scope="module")
-def answers() -> dict[Point, Answer]:
-    """A made-up answer to every point of every figure."""
-    return {point: made_up(point) for figure in FIGURES for point in points_of(figure)}
-
-
-@pytest.fixture(scope="module")
-def full(answers: dict[Point, Answer], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with all of them."""
-    return store_of(tmp_path_factory.mktemp("full") / "store", answers)
-
-
-@pytest.fixture(scope="module")
-def pictures(full: Path) -> dict[str, Picture]:
-    return Pictures(FIGURES, full)
 
 
 def trace_of(panel: Panel, look: Look) -> Trace:
@@ -220,23 +175,6 @@ def test_figures_8_and_9_have_a_curve_for_each_confidence(pictures: dict[str, Pi
         assert len(panel.traces[0].x) == 14
 
 
-@of_each_kind
-def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[str, Picture]) -> None:
-    check_traces(pictures[figure.name])
-
-
-@of_each_kind
-def test_every_figure_is_no_empty_page_and_has_all_its_colours(
-    figure: Figure, pictures: dict[str, Picture], tmp_path: Path
-) -> None:
-    check_page(pictures[figure.name], tmp_path / "drawn.png")
-
-
-@of_each_kind
-def test_the_legend_beside_a_row_names_its_traces_once(figure: Figure, pictures: dict[str, Picture]) -> None:
-    check_legends(pictures[figure.name])
-
-
 # ---------------------------------------------------------------------------------- missing points
 
 
@@ -270,54 +208,16 @@ def test_what_is_computed_is_what_is_drawn(tmp_path: Path, capsys: pytest.Captur
     assert curve.y == pytest.approx((2.6688, 0.9201), abs=1e-4)
 
 
-@named
-def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
-    figure: Figure, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = tmp_path / "store"
-    open_store(store, create=True).close()
-    assert report("--store", store, "--out", tmp_path / "out", "--figure", figure.name) == 3
-    out, err = capsys.readouterr()
-    (sweep,) = figure.sweeps
-    nothing = f"Figure {figure.name} is not drawn: nothing of it is stored in {store}"
-    assert (out, err) == (
-        "",
-        f"privsweep: {nothing}; `privsweep run {sweep} --store {store}` computes it.\n",
-    )
-    assert list(tmp_path.iterdir()) == [store]
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["audits1", "audits2", "audits3", "audits9"])
-def test_one_kind_of_points_alone_can_be_drawn(name: str, tmp_path: Path) -> None:
+def test_one_kind_of_points_alone_can_be_drawn(
+    name: str, answers: dict[Point, Answer], tmp_path: Path
+) -> None:
     """The true epsilon, the counts, or a single audit."""
     by_kind: dict[str, dict[Point, Answer]] = {}
     for point in points_of(BY_NAME[name])[:: 10 if name == "audits1" else 1]:
-        by_kind.setdefault(f"{point.problem.name} {point.method.name}", {})[point] = made_up(point)
+        by_kind.setdefault(f"{point.problem.name} {point.method.name}", {})[point] = answers[point]
     for number, some in enumerate(by_kind.values()):
         drawn = picture(BY_NAME[name], store_of(tmp_path / f"store{number}", some))
         assert sum(drawn.missing.values()) == drawn.points - len(some)
         assert drawn.rows
-
-
-def test_a_figure_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert report("--figure", "audits10") == 2
-    assert "Expected --figure in {audits1, audits2," in capsys.readouterr().err
-
-
-def test_json_says_what_was_drawn_where(
-    full: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert report("--store", full, "--out", tmp_path, "--figure", "audits3", "--json") == 0
-    content: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    assert content == [
-        {
-            "figure": "audits3",
-            "sweeps": ["audits-alternatives"],
-            "notes": [],
-            "file": str(tmp_path / "audits3.png"),
-            "points": len(points_of(BY_NAME["audits3"])),
-            "missing": {},
-            "failed": {},
-        }
-    ]

@@ -1,11 +1,8 @@
 """The figures on label inference: questions of their sweeps, drawings of a store, and missing points."""
 
-import json
 import math
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,13 +19,9 @@ from flows.figures.stored import Stored
 from flows.spec.grid import expand
 from flows.spec.sweep import load, parse
 from privcore import Answer, Point, Status, evaluate
-from storage import open_store
 from tests.flows.support.figures import (
-    Pictures,
+    MADE_UP,
     axes_of,
-    check_legends,
-    check_page,
-    check_traces,
     picture,
     points_of,
     store_of,
@@ -36,35 +29,9 @@ from tests.flows.support.figures import (
 
 pytestmark = pytest.mark.sampled(3)
 
+PAPER = "labels"
+made_up = MADE_UP[PAPER]
 BY_NAME = {figure.name: figure for figure in FIGURES}
-named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
-stored_figures = pytest.mark.parametrize(
-    "figure", [figure for figure in FIGURES if figure.sweeps], ids=lambda figure: figure.name
-)
-
-
-def made_up(point: Point) -> Answer:
-    """An answer that has all numbers, fits the problem, and differs from point to point."""
-    share = int(point.id[:4], 16) / 0x10000
-    scale = min(point.problem.largest, 10.0)
-    value = scale * (0.1 + 0.6 * share)
-    if point.problem.name == "label-ratio-quantile" and share > 0.8:
-        return Answer.enclosure(5.0, math.inf, value=math.inf)
-    return Answer.enclosure(0.9 * value, 1.1 * value, value=value)
-
-
-@pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a made-up answer to every point of every figure."""
-    answers = {point: made_up(point) for figure in FIGURES for point in points_of(figure)}
-    return store_of(tmp_path_factory.mktemp("full") / "store", answers)
-
-
-@pytest.fixture(scope="module")
-def pictures(full: Path) -> dict[str, Picture]:
-    return Pictures(FIGURES, full)
-
-
 # ------------------------------------------------------------------------------------ questions
 
 
@@ -165,25 +132,6 @@ def test_what_is_computed_is_what_is_drawn(tmp_path: Path, capsys: pytest.Captur
     assert 0.67 < curves["LLP"].y[1] < 0.70
     assert curves["RR"].y == (0.0, 1.0, 1.0)
     assert [panel.traces for panel in middle[1:]] == [()] * 3
-
-
-@pytest.mark.thorough
-@named
-def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[str, Picture]) -> None:
-    check_traces(pictures[figure.name])
-
-
-@pytest.mark.thorough
-@named
-def test_every_figure_is_no_empty_page_and_has_all_its_colours(
-    figure: Figure, pictures: dict[str, Picture], tmp_path: Path
-) -> None:
-    check_page(pictures[figure.name], tmp_path / "drawn.png")
-
-
-@named
-def test_the_legend_beside_a_row_names_its_traces_once(figure: Figure, pictures: dict[str, Picture]) -> None:
-    check_legends(pictures[figure.name])
 
 
 @pytest.mark.parametrize("figure", ["labels1", "labels4"])
@@ -309,20 +257,6 @@ def test_a_rate_needs_two_bag_sizes() -> None:
     assert rates.fitted(Stored(points=(), rows={})) == ()
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_the_same_store_gives_the_same_bytes_in_every_format(
-    kind: str, begins: bytes, full: Path, tmp_path: Path
-) -> None:
-    for name in ("a", "b"):
-        arguments = ["--store", full, "--out", tmp_path / name, "--format", kind]
-        assert report(*arguments, "--figure", "labels5") == 0
-    first, second = ((tmp_path / name / f"labels5.{kind}").read_bytes() for name in ("a", "b"))
-    assert first == second
-    assert first.startswith(begins)
-    assert len(first) > 5000
-
-
 def test_the_same_posteriors_are_drawn_every_time(pictures: dict[str, Picture]) -> None:
     assert picture(BY_NAME["labels4"], Path("none")).rows == pictures["labels4"].rows
 
@@ -332,21 +266,6 @@ def test_the_same_posteriors_are_drawn_every_time(pictures: dict[str, Picture]) 
 
 def report(*arguments: object) -> int:
     return run(["report", "label-figures", *map(str, arguments)])
-
-
-@stored_figures
-def test_a_figure_that_is_not_stored_names_the_commands_that_compute_it(
-    figure: Figure, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = tmp_path / "store"
-    open_store(store, create=True).close()
-    assert report("--store", store, "--out", tmp_path / "out", "--figure", figure.name) == 3
-    out, err = capsys.readouterr()
-    runs = " and ".join(f"`privsweep run {sweep} --store {store}`" for sweep in figure.sweeps)
-    verb = "computes" if len(figure.sweeps) == 1 else "compute"
-    nothing = f"Figure {figure.name} is not drawn: nothing of it is stored in {store}"
-    assert (out, err) == ("", f"privsweep: {nothing}; {runs} {verb} it.\n")
-    assert list(tmp_path.iterdir()) == [store]
 
 
 def test_posteriors_are_drawn_without_a_store(
@@ -391,38 +310,3 @@ def test_points_that_no_method_covers_leave_empty_axes(tmp_path: Path) -> None:
     assert (drawn.missing, drawn.failed) == ({}, {})
     assert drawn.rows[0][0].traces == ()
     draw(drawn, tmp_path / "nothing.png", "png")
-
-
-def test_json_says_what_was_drawn_where(
-    full: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert report("--store", full, "--out", tmp_path, "--figure", "workshop1", "--json") == 0
-    content: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    assert content == [
-        {
-            "figure": "workshop1",
-            "sweeps": ["labels-learning", "labels-advantage"],
-            "notes": [],
-            "file": str(tmp_path / "workshop1.png"),
-            "points": len(points_of(BY_NAME["workshop1"])),
-            "missing": {},
-            "failed": {},
-        }
-    ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--figure", "labels9"], "{labels1, labels2"),
-        (["--format", "gif"], "{png, svg, pdf}"),
-    ],
-)
-def test_misuse_is_one_sentence(
-    arguments: Sequence[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert report(*arguments, "--out", tmp_path / "out") == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert words in err
-    assert not (tmp_path / "out").exists()

@@ -1,9 +1,7 @@
 """The figures on membership inference: drawings of a store, and missing points."""
 
-import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,15 +10,8 @@ from flows.figures.figure import Figure, Picture
 from flows.figures.membership import fitting, privacy, rates, regression, roc
 from flows.figures.membership.paper import FIGURES
 from flows.figures.panels import Look, Panel, Trace
-from flows.figures.papers import PAPERS, SWEEPS
-from flows.spec.sweep import load
-from privcore import Answer, Direction, Point, evaluate
-from storage import open_store
+from privcore import Answer, Point, evaluate
 from tests.flows.support.figures import (
-    Pictures,
-    check_legends,
-    check_page,
-    check_traces,
     picture,
     points_of,
     store_of,
@@ -28,42 +19,10 @@ from tests.flows.support.figures import (
 
 pytestmark = pytest.mark.sampled(2)
 
+PAPER = "membership"
 BY_NAME = {figure.name: figure for figure in FIGURES}
 TRAINED = ("membership1", "membership2")
 named = pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
-
-
-def made_up(point: Point) -> Answer:
-    """An answer with the ends that its method gives, which differs from point to point."""
-    if point.method.applies(point.problem) is not None:
-        return evaluate(point)
-    value = 0.001 + 0.8 * int(point.id[:4], 16) / 0x10000
-    match point.method.direction:
-        case Direction.UPPER:
-            return Answer.at_most(value)
-        case Direction.LOWER:
-            return Answer.enclosure(value, 1.0)
-        case Direction.ESTIMATE:
-            return Answer.about(value, detail="made up")
-        case _:
-            return Answer.enclosure(value, 1.2 * value)
-
-
-@pytest.fixture(scope="module")
-def answers() -> dict[Point, Answer]:
-    """A made-up answer to every point of every figure."""
-    return {point: made_up(point) for figure in FIGURES for point in points_of(figure)}
-
-
-@pytest.fixture(scope="module")
-def full(answers: dict[Point, Answer], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with all of them."""
-    return store_of(tmp_path_factory.mktemp("full") / "store", answers)
-
-
-@pytest.fixture(scope="module")
-def pictures(full: Path) -> dict[str, Picture]:
-    return Pictures(FIGURES, full)
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +39,6 @@ def trace_of(panel: Panel, look: Look) -> Trace:
     """The curve of a panel that looks like this."""
     (found,) = [t for t in panel.traces if (t.label, t.color) == (look.label, look.color)]
     return found
-
-
-def report(*arguments: object) -> int:
-    return run(["report", "membership-figures", *map(str, arguments)])
 
 
 # ------------------------------------------------------------------------------------ drawings
@@ -186,41 +141,7 @@ def test_rates_of_positives_are_drawn_twice_with_axes_of_both_kinds(pictures: di
         assert panel.traces[-1].x == panel.traces[-1].y, "guessing"
 
 
-@named
-def test_every_trace_is_on_the_axes_of_its_panel(figure: Figure, pictures: dict[str, Picture]) -> None:
-    check_traces(pictures[figure.name])
-
-
-@named
-def test_every_figure_is_no_empty_page_and_has_all_its_colours(
-    figure: Figure, pictures: dict[str, Picture], tmp_path: Path
-) -> None:
-    check_page(pictures[figure.name], tmp_path / "drawn.png")
-
-
-@named
-def test_the_legend_beside_a_row_names_its_traces_once(figure: Figure, pictures: dict[str, Picture]) -> None:
-    check_legends(pictures[figure.name])
-
-
 # ---------------------------------------------------------------------------------- missing points
-
-
-@named
-def test_a_figure_that_is_not_stored_names_the_command_that_computes_it(
-    figure: Figure, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = tmp_path / "store"
-    open_store(store, create=True).close()
-    assert report("--store", store, "--out", tmp_path / "out", "--figure", figure.name) == 3
-    out, err = capsys.readouterr()
-    (sweep,) = figure.sweeps
-    nothing = f"Figure {figure.name} is not drawn: nothing of it is stored in {store}"
-    assert (out, err) == (
-        "",
-        f"privsweep: {nothing}; `privsweep run {sweep} --store {store}` computes it.\n",
-    )
-    assert list(tmp_path.iterdir()) == [store]
 
 
 @named
@@ -234,29 +155,6 @@ def test_the_first_method_alone_can_be_drawn(
     assert drawn.rows
 
 
-def test_a_figure_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert report("--figure", "membership3") == 2
-    assert "Expected --figure in {membership1, membership2, membership-rates," in capsys.readouterr().err
-
-
-def test_json_says_what_was_drawn_where(
-    full: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert report("--store", full, "--out", tmp_path, "--figure", "membership-privacy", "--json") == 0
-    content: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    assert content == [
-        {
-            "figure": "membership-privacy",
-            "sweeps": ["membership-privacy"],
-            "notes": [],
-            "file": str(tmp_path / "membership-privacy.png"),
-            "points": len(points_of(BY_NAME["membership-privacy"])),
-            "missing": {},
-            "failed": {},
-        }
-    ]
-
-
 def test_one_command_computes_what_a_figure_lacks_and_draws_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,25 +165,3 @@ def test_one_command_computes_what_a_figure_lacks_and_draws_it(
     assert (tmp_path / "membership-privacy.png").stat().st_size > 10_000
     assert run([*command, *folders]) == 0
     assert "165 points, nothing to compute" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("nope",), "Expected a paper in {allocation, labels, auditing, membership}, got nope."),
-        (("labels", "--figure", "9"), "Expected --figure in {labels1, labels2, "),
-        (("labels", "--format", "gif"), "Expected --format in {png, svg, pdf}, got gif."),
-    ],
-)
-def test_an_unknown_paper_figure_or_format_is_refused_before_anything_is_computed(
-    words: tuple[str, ...], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["figures", *words, "--store", str(tmp_path / "store")]) == 2
-    assert sentence in capsys.readouterr().err
-    assert not (tmp_path / "store").exists()
-
-
-def test_the_sweeps_of_a_paper_include_those_of_all_its_figures() -> None:
-    for paper, figures in PAPERS.items():
-        sweeps = {load(name).name for name in SWEEPS[paper]}
-        assert {load(name).name for figure in figures for name in figure.sweeps} <= sweeps

@@ -1,6 +1,7 @@
 """Helpers for the tests of all papers' figures: made-up stores, and checks of drawings."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from flows.figures.draw import canvas, draw
 from flows.figures.figure import Figure, Picture
 from flows.figures.figure import picture as figure_from
 from flows.figures.panels import Kind, Panel
+from flows.figures.papers import PAPERS
 from flows.figures.stored import Stored
-from privcore import Answer, Point
+from privcore import Answer, Direction, Point, evaluate
 from storage import Row, publish, to_table
 from storage.place.located import located
 from tests.storage.made_up import with_store
@@ -57,6 +59,70 @@ def store_of(path: Path, answers: Mapping[Point, Answer]) -> Path:
     for rows in by_problem.values():
         publish(located(path), to_table(rows))
     return path
+
+
+def _share(point: Point) -> float:
+    """A number in [0, 1) that differs from point to point."""
+    return int(point.id[:4], 16) / 0x10000
+
+
+def _of_its_kind(point: Point, value: float) -> Answer:
+    """An answer with the ends that the method of the point gives."""
+    match point.method.direction:
+        case Direction.UPPER:
+            return Answer.at_most(value)
+        case Direction.LOWER:
+            return Answer.enclosure(value, point.problem.largest)
+        case Direction.ESTIMATE:
+            return Answer.about(value, detail="made up")
+        case _:
+            return Answer.enclosure(value, 1.2 * value, value=value)
+
+
+def _allocation(point: Point) -> Answer:
+    shift = 1.0 + _share(point)
+    return Answer.enclosure(shift, 3.0 * shift, value=2.0 * shift)
+
+
+def _auditing(point: Point) -> Answer:
+    fields = point.problem.as_fields()
+    if point.problem.asks == "correct":  # else no count would be the expected one
+        return evaluate(point)
+    if point.problem.name in ("unamplified-epsilon", "poisson-epsilon"):
+        return Answer.enclosure(5.0 / float(fields["sigma"]), 5.0 / float(fields["sigma"]))
+    return _of_its_kind(point, 0.1 + 3.0 * _share(point))
+
+
+def _labels(point: Point) -> Answer:
+    value = min(point.problem.largest, 10.0) * (0.1 + 0.6 * _share(point))
+    if point.problem.name == "label-ratio-quantile" and _share(point) > 0.8:
+        return Answer.enclosure(5.0, math.inf, value=math.inf)
+    return Answer.enclosure(0.9 * value, 1.1 * value, value=value)
+
+
+def _membership(point: Point) -> Answer:
+    if point.method.applies(point.problem) is not None:
+        return evaluate(point)
+    return _of_its_kind(point, 0.001 + 0.8 * _share(point))
+
+
+MADE_UP: dict[str, Callable[[Point], Answer]] = {
+    "allocation": _allocation,
+    "labels": _labels,
+    "auditing": _auditing,
+    "membership": _membership,
+}
+"""By paper: an answer that fits a point and its method, and differs from point to point."""
+
+
+class Paper:
+    """The figures of a paper with a store that answers all their points."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        figures = PAPERS[name]
+        self.answers = {point: MADE_UP[name](point) for figure in figures for point in points_of(figure)}
+        self.store = store_of(folder / "store", self.answers)
+        self.pictures = Pictures(figures, self.store)
 
 
 def axes_of(picture: Picture) -> list[tuple[Panel, Axes]]:
