@@ -320,22 +320,3 @@ def test_a_large_delta_is_told(privsweep: Command) -> None:
     assert privsweep("compare", *SIZES[:2], "--delta", "1e-3", *SIZES[4:], "100", "--json") == 0
     assert "delta=0.001 is not below 1/examples=0.001" in privsweep.err
     json.loads(privsweep.out)
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (RUN[:4], "Expected delta for allocation-epsilon."),
-        ((*RUN, "--participations", "200"), "Expected participations <= steps"),
-        ((*RUN, "--adjacency", "remove-two"), "Expected adjacency in {"),
-        ((*SIZES, "x"), "Expected batch_size in "),
-        ((*SIZES, "300", "--steps", "3"), "Expected steps or batch_size, got both."),
-        (("--sigma", "nan", *RUN[2:]), "Expected sigma in "),
-        ((*RUN, "--sampling", "poisson"), "--sampling"),
-    ],
-)
-def test_compare_refuses_with_one_sentence(privsweep: Command, words: tuple[str, ...], sentence: str) -> None:
-    assert privsweep("compare", *words) == 2
-    assert sentence in privsweep.err
-    assert privsweep.err.count("\n") == 1
-    assert privsweep.out == ""

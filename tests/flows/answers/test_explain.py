@@ -128,8 +128,3 @@ def test_an_estimate_alone_proves_nothing_and_says_so(privsweep: Command) -> Non
     assert "nothing is proved" in privsweep.out
     assert privsweep(*words, *rate, "--explain", "--json") == 0
     assert ends(privsweep.json) == {"lower": None, "upper": None}
-
-
-def test_a_sweep_alone_is_not_explained(privsweep: Command, store: Path) -> None:
-    assert privsweep("lookup", "quickstart", "--store", store, "--explain") == 2
-    assert "Expected a problem with its fields for --explain" in privsweep.err

@@ -151,33 +151,6 @@ def test_an_accuracy_is_that_of_a_blind_guess_plus_the_advantage(capsys: pytest.
         assert 0.0 < advantage["certain_upper"] < 0.5
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--prior", "uniform"], "Expected --bag-size, --versus-rr, or both."),
-        (["--prior", "normal", "--bag-size", "2"], "Expected prior in {uniform, beta"),
-        (["--prior", "1.5", "--bag-size", "2"], "Expected probabilities of a prior in [0, 1], got 1.5."),
-        (
-            ["--prior", "uniform", "--bag-size", "0"],
-            "Expected bag_size in {1, ..., 1000000}, got",
-        ),
-        (["--prior", "uniform", "--versus-rr", "0"], "Expected --versus-rr > 0, got 0"),
-        (["--prior", "uniform", "--versus-rr", "inf"], "Expected a finite --versus-rr, got inf."),
-        (["--prior", "uniform", "--bag-size", "2", "--mechanism", "rr"], "Expected --mechanism in {llp,"),
-        (["--prior", "uniform", "--bag-size", "2", "--label-epsilon", "1"], "Expected label_epsilon=inf for"),
-        (["--prior", "column(/nowhere.csv,eta)", "--bag-size", "2"], "Expected a file with a column"),
-    ],
-)
-def test_misuse_gets_one_sentence(
-    capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
-) -> None:
-    assert run(["labels", *words]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith(f"privsweep: {sentence}")
-    assert printed.err.count("\n") == 1
-
-
 def test_a_file_with_nan_or_text_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     column = tmp_path / "scores.csv"
     for text, sentence in (

@@ -118,56 +118,6 @@ def test_a_law_that_is_written_out_assumes_nothing(capsys: pytest.CaptureFixture
     assert shown["assumed"] == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ((), "Expected at least one fact: --law, --sample, --epsilon, --bits, --information or"),
-        (("--bits", "3"), "Expected --records with --bits: the number of records in the training set."),
-        (("--law", "uniform(3)"), "Expected --records with --law"),
-        (("--law", "atoms(0.5,0.4)", "--records", "9"), "Expected probabilities"),
-        (("--law", "atoms(1.5,-0.5)", "--records", "9"), "Expected"),
-        (("--law", "normal(0,1)", "--records", "9"), "Expected law in"),
-        (("--law", "uniform(3)", "--records", "0"), "Expected records in"),
-        (("--law", "uniform(3)", "--records", "9", "--member-weight", "0"), "Expected member_weight in"),
-        (("--law", "uniform(3)", "--records", "9", "--nonmember-share", "1"), "Expected nonmember_share in"),
-        (("--law", "column(none.csv,city)", "--records", "9"), "Expected a file"),
-        (
-            ("--epsilon", "1"),
-            "Expected --adjacency and --delta with --epsilon: at the same epsilon, add-remove",
-        ),
-        (("--epsilon", "1", "--delta", "0"), "Expected --adjacency and --delta with --epsilon"),
-        (("--epsilon", "1", "--adjacency", "add-remove"), "Expected --adjacency and --delta with --epsilon"),
-        (("--delta", "0.1", "--bits", "1", "--records", "9"), "Expected --delta and --adjacency with"),
-        (("--adjacency", "add-remove", "--bits", "1"), "Expected --delta and --adjacency with"),
-        (
-            ("--epsilon", "1", "--delta", "0", "--neighbours", "cousins"),
-            "Expected adjacency in {add-remove, replace-one} (add-remove: one record is added or removed;",
-        ),
-        (
-            ("--epsilon", "1", "--delta", "0", "--adjacency", ""),
-            "Expected adjacency in {add-remove, replace-one}",
-        ),
-        (
-            ("--epsilon", "1", "--adjacency", "add-remove", "--neighbours", "add-remove"),
-            "Expected --adjacency or its former name --neighbours, got both.",
-        ),
-        (("--attack", "9", "5", "0", "5"), "Expected true_positives <= members"),
-        (("--attack", "a", "5", "0", "5"), "Expected four counts for --attack, got a 5 0 5."),
-        (("--attack", "-1", "5", "0", "5"), "Expected four counts for --attack, got -1 5 0 5."),
-        (("--information", "nan"), "Expected information in"),
-        (("--information", "1", "--confidence", "1"), "Expected confidence_level in"),
-    ],
-)
-def test_misuse_is_one_sentence_and_code_2(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
-) -> None:
-    assert run(["membership", *words]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith(f"privsweep: {sentence}"), captured.err
-    assert captured.err.count("\n") == 1
-
-
 @pytest.mark.parametrize("words", [("--adjacency", "add-remove"), ("--neighbours", "add-remove")])
 def test_an_epsilon_may_be_for_adding_or_removing_a_record(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]

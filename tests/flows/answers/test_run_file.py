@@ -85,12 +85,6 @@ def test_a_mistake_in_a_file_is_one_sentence(tmp_path: Path, change: tuple[str, 
         run_question(written(tmp_path, RUN.replace(*change)), {})
 
 
-def test_a_relation_that_no_theorem_covers_is_misuse(privsweep: Command) -> None:
-    run = "poisson(sigma=1,sampling_probability=0.1,steps=3,group=2)"
-    assert privsweep("epsilon", "--run", run, "--delta", "1e-5", "--adjacency", "replace-one") == 2
-    assert "No theorem about replacing several examples" in privsweep.err
-
-
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DomainError, match=r"Cannot read the run .*missing\.toml: No such file"):
         run_question(str(tmp_path / "missing.toml"), {})

@@ -23,8 +23,6 @@ PUBLIC = "none(sigma=2,steps=4)"
 SAMPLED = "poisson(sigma=1,sampling_probability=0.02,steps=100)"
 SHUFFLED = "shuffling(sigma=3,steps=100,epochs=2,redraw=each-epoch)"
 CUT = "truncated-poisson(sigma=1,sampling_probability=0.05,examples=1000,largest_batch=70,steps=10)"
-RUN = ("--run", PUBLIC, "--adjacency", "add-remove")
-KNOWN = ("--sampling", "allocation")
 MU = 1.0
 """Distance of the means in the run `PUBLIC`."""
 
@@ -230,37 +228,6 @@ def test_a_file_of_a_run_gives_its_phases_its_relation_and_its_delta(
     assert command("profile", "--run", path, "--adjacency", "add", "--delta", 1e-3, "--json") == 0
     assert command.json["adjacency"] == "add"
     assert command.json["profile"][0]["at"] == {"delta": 1e-3}
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ((*KNOWN, "--sigma", "1"), "Expected steps for"),
-        ((*KNOWN, "--sigma", "-1", "--steps", "3"), "Expected sigma in"),
-        ((*RUN, "--sigma", "1"), "Expected sigma in the phases of the run, got --sigma with --run"),
-        ((*RUN, "--batch-size", "9"), "Expected batch_size in the phases of the run"),
-        (("--run", PUBLIC), "Expected adjacency"),
-        (("--run", "dice(sigma=1)", "--adjacency", "add"), "dice"),
-        (("--run", "missing.toml"), "No such file"),
-        ((*KNOWN, "--sigma", "1", "--redraw", "once"), "Expected no redraw with sampling allocation"),
-        ((*KNOWN, "--sigma", "1", "--batch-size", "3"), "Expected examples together with batch_size"),
-        (("--run", PUBLIC, "--adjacency", "near"), "Expected adjacency in"),
-        (("--run", SHUFFLED, "--adjacency", "add-remove"), "Expected adjacency zero-out or replace-one"),
-        ((*RUN, "--delta", "2"), "Expected delta in"),
-        ((*RUN, "--delta", "small"), "Expected delta in"),
-        ((*RUN, "--fpr", "0"), "Expected false_positive_rate in"),
-        ((*RUN, "--smallest-fpr", "0.6"), "Expected smallest_false_positive_rate in"),
-        ((*RUN, "--chart", "roc.gif"), "Expected a chart in a file .png, .svg, .pdf, .html"),
-    ],
-)
-def test_a_mistake_is_one_sentence_and_exits_with_2(
-    words: tuple[str, ...], reason: str, command: Command
-) -> None:
-    assert command("profile", *words) == 2
-    assert command.out == ""
-    assert command.err.startswith("privsweep: ")
-    assert command.err.count("\n") == 1
-    assert reason in command.err
 
 
 @pytest.mark.thorough

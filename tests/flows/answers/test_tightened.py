@@ -144,12 +144,6 @@ def test_a_limit_leaves_the_stored_answer(privsweep: Command, wide: Path) -> Non
     assert "nothing better was computed: Not started: " in privsweep.out
 
 
-def test_options_that_do_not_fit_are_refused(privsweep: Command, wide: Path) -> None:
-    assert privsweep("lookup", *question(epsilon()), "--store", wide, "--keep") == 2
-    assert "Expected --compute with --keep." in privsweep.err
-    assert privsweep("lookup", "quickstart", "--store", wide, "--compute") == 2
-
-
 def test_an_end_by_convexity_names_both_rows_and_the_proof(privsweep: Command, tmp_path: Path) -> None:
     ends = {1e-6: 5.0, 1e-5: 4.0}
     put(tmp_path, [row(epsilon(delta=d), Answer.enclosure(end - 0.1, end)) for d, end in ends.items()])

@@ -61,39 +61,6 @@ def test_the_version_is_that_of_the_distribution_with_its_commit_and_table(
     assert second == f"shipped table {shipped_version()}"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["frobnicate"], "frobnicate"),
-        (["plan"], "SWEEP"),
-        (["lookup"], "NAME"),
-        (["sql"], "QUERY"),
-        (["plan", "a", "b"], "Expected the name of a problem before b"),
-        (["run", "quickstart", "--wrokers", "2"], "--wrokers"),
-        (["run", "quickstart", "--workers", "0"], "--workers"),
-        (["run", "quickstart", "--workers", "two"], "--workers"),
-        (["run", "quickstart", "--workers", "nan"], "--workers"),
-        (["run", "quickstart", "--max-points", "0"], "--max-points"),
-        (["run", "quickstart", "--engine", "spark"], "spark"),
-        (["status", "nothing.toml"], "nothing.toml"),
-    ],
-)
-def test_misuse_is_one_sentence_and_exit_code_two(
-    arguments: list[str],
-    words: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(arguments) == 2
-    out, err = capsys.readouterr()
-    assert not out
-    assert err.count("\n") == 1
-    assert words in err
-    assert list(tmp_path.iterdir()) == []
-
-
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
     """Run `plan` where loading the sweep raises an error."""
 

@@ -63,28 +63,6 @@ def test_a_limit_of_points_that_no_machine_could_plan_is_refused(
     assert "Expected --max-points of at most 1e+09" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("store", "why"),
-    [
-        ("s3://", "it has no name of a bucket"),
-        ("s3:", "it has no name of a bucket"),
-        ("s3://ab", "the name of a bucket has 3 to 255"),
-        ("s3://bucket/a*b", "a part of the prefix"),
-        ("gs://bucket", "got 'gs://bucket': only the scheme s3 is known"),
-        ("gs://", "only the scheme s3 is known"),
-        ("file:", "only the scheme s3 is known"),
-    ],
-)
-def test_an_address_that_is_none_is_refused_with_the_reason_and_makes_no_folder(
-    store: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(["plan", "quickstart", "--store", store]) == 2
-    assert why in capsys.readouterr().err
-    assert run(["run", "unamplified-epsilon", "sigma=1", "delta=1e-5", "--store", store]) == 2
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("address", ["s3://", "s3:", "s3:/a", "S3://", "gs://", "https://a/b"])
 @pytest.mark.parametrize(
     "words",

@@ -12,7 +12,6 @@ from typing import Any
 import psutil
 import pytest
 
-from flows.cli import app as cli
 from storage import open_store
 from storage.parts import parts as parts_of
 from storage.place.located import located
@@ -131,13 +130,6 @@ def test_a_wrong_token_or_none_is_one_sentence_and_nothing_else(
     assert done.stderr == (
         f"The Ray cluster at RAY_ADDRESS={cluster.address} cannot be joined: it refused the token, or is "
         "not a Ray head; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes.\n"
-    )
-
-
-def test_the_serial_engine_takes_no_address(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["run", "quickstart", "--engine", "serial", "--ray-address", "here:1"]) == 2
-    assert capsys.readouterr().err.endswith(
-        "Expected --ray-address with --engine ray only, got it with serial.\n"
     )
 
 

@@ -155,11 +155,6 @@ def test_status_of_a_sweep_that_is_not_complete(
     assert numbers == ["trial", "6", "4", "0", "2", "not", "run"]
 
 
-def test_status_without_a_store_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["status", "--store", str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-
-
 @pytest.mark.parametrize("command", ["plan", "run", "status"])
 @pytest.mark.parametrize(
     ("sigma", "delta", "words"),

@@ -36,9 +36,6 @@ def test_sums_come_close_to_the_epsilon_by_simulation(
     assert 0.98 * monte_carlo <= found.lower <= monte_carlo + 0.06
 
 
-DRAWN = random.Random(11)
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_sums_never_exceed_the_upper_end_and_mostly_exceed_the_lower_one(seed: int) -> None:
     rng = random.Random(seed)
