@@ -1,4 +1,4 @@
-"""Running the command line in a process of its own, with methods that misbehave in its registry."""
+"""Running the command line: in this process, or in one of its own with methods that misbehave."""
 
 import contextlib
 import os
@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+
+from tests.flows.small_store import Command
 
 SUPPORT = Path(__file__).with_name("support")
 SCRIPT = SUPPORT / "privsweep_with_faults.py"
@@ -96,6 +98,13 @@ def start(folder: Path) -> Iterator[Start]:
 
 
 @pytest.fixture(scope="module")
-def privsweep(start: Start) -> Run:
+def process(start: Start) -> Run:
     """Run `privsweep ARGUMENTS` to its end; return code, standard output, standard error."""
     return lambda *arguments, **more: start(*arguments, **more).end()
+
+
+@pytest.fixture
+def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """`privsweep ARGUMENTS` in this process, in an empty working folder."""
+    monkeypatch.chdir(tmp_path)
+    return Command(capsys)

@@ -51,6 +51,11 @@ class Command:
         self.out, self.err = self.capsys.readouterr()
         return code
 
+    def told(self, *words: object, code: int = 0) -> Any:
+        """Return the JSON of one command line, which ends with this code."""
+        assert self(*words, "--json") == code, self.err
+        return self.json
+
     @property
     def json(self) -> Any:
         """The output, as strict JSON."""

@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from privcore import DomainError, Problem, find_problem
+from privcore import Answer, DomainError, Point, Problem, evaluate, find, find_problem
 from privcore.parameter import SMALLEST_NORMAL, Choice, Integer, Parameter, Real, Text, Value
 
 NOT_NUMBERS: tuple[Any, ...] = ("1", "", "nan", None, True, False, [1.0], {}, 1j, b"1", math)
@@ -15,6 +15,18 @@ NOT_FINITE: tuple[float, ...] = (math.nan, math.inf, -math.inf, -0.0, 1e-320, -1
 def problem(name: str, **fields: Any) -> Problem:
     """Return the problem of that name with these fields."""
     return find_problem(name).from_fields(fields)
+
+
+def answer(name: str, method: str, knobs: Mapping[str, Any] | None = None, /, **fields: Any) -> Answer:
+    """Return the answer of a method to the problem of that name."""
+    return evaluate(Point(problem=problem(name, **fields), method=find(method).from_knobs(knobs or {})))
+
+
+def answered(name: str, method: str, /, **fields: Any) -> Answer:
+    """Return the answer, and check that it has bounds or an estimate."""
+    found = answer(name, method, **fields)
+    assert found.ok, found
+    return found
 
 
 def ends(parameter: Real | Integer) -> tuple[Value, Value]:

@@ -18,12 +18,6 @@ RUN = ("--sigma", 1.1, "--steps", 100, "--delta", 1e-5)
 SAID = {"problem", "fields", "lower", "upper", "adjacency"}
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
-
-
 def drawn_runs(count: int) -> list[dict[str, Any]]:
     """Return the options of runs by name; half of them have examples and a batch size in place of steps."""
     draw = random.Random(44)
@@ -77,8 +71,7 @@ def test_the_worst_sampler_is_not_always_that_without_amplification(privsweep: C
 
 def test_the_loader_of_the_worst_sampler_and_every_relation_are_printed(privsweep: Command) -> None:
     words = ("epsilon", *RUN, "--epochs", 2, "--sampling", "unknown")
-    assert privsweep(*words, "--json") == 0
-    worst = privsweep.json["worst"]
+    worst = privsweep.told(*words)["worst"]
     assert privsweep(*words) == 0
     head, named, *_ = privsweep.out.splitlines()
     assert head.startswith("epsilon in [")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from flows.answers.ask import Asked, Reply, ask, combined, is_tight
 from flows.answers.show import bracket_text
-from flows.cli.app import run
 from privcore import METHODS, Answer, Method, PrivsweepError, Status, find, find_problem
+from tests.flows.small_store import Command
 
 QUESTION = find_problem("unamplified-epsilon").from_fields({"sigma": 1, "delta": 1e-5})
 EXACT = find("unamplified.exact")()
@@ -93,11 +93,11 @@ def test_the_tightest_interval_stands_beside_the_certain_bracket() -> None:
     assert replies(Answer.enclosure(3.0, 4.0, confidence=0.95), Answer.enclosure(1.0, 2.0)).likely() is None
 
 
-def test_the_headline_has_both_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_headline_has_both_brackets(privsweep: Command) -> None:
     words = ["label-advantage", "mechanism=llp", "prior=beta(2,30)", "bag_size=40"]
     methods = ["--method", "labels.sampling", "--method", "labels.variation"]
-    assert run(["ask", *words, *methods]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    assert privsweep("ask", *words, *methods) == 0
+    lines = privsweep.out.splitlines()
     assert lines[1].startswith("advantage in [0, ")
     assert lines[2].startswith("advantage in [")
     assert lines[2].endswith("with confidence 0.999")

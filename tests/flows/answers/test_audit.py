@@ -1,6 +1,5 @@
 """`privsweep audit`: from a file of scores, or from counts, to refuted epsilons; and its errors."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,14 @@ import pytest
 
 from flows.answers.audits.audit import audited, counted, read_scores
 from flows.answers.show import NEIGHBOURS
-from flows.cli.app import run
 from privcore import Point, evaluate, find, find_problem
 from privsweep import ask
+from tests.flows.small_store import Command
 
 
-def content(
-    capsys: pytest.CaptureFixture[str], *words: object, design: str | None = "independent"
-) -> dict[str, Any]:
+def content(privsweep: Command, *words: object, design: str | None = "independent") -> Any:
     stated = [] if design is None else ["--design", design]
-    assert run(["audit", *map(str, words), *stated, "--delta", "1e-5", "--json"]) == 0
-    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return printed
+    return privsweep.told("audit", *words, *stated, "--delta", "1e-5")
 
 
 def written(file: Path, scores: np.ndarray, included: np.ndarray) -> Path:
@@ -42,8 +37,8 @@ def gaussian(canaries: int, mu: float, seed: int) -> tuple[np.ndarray, np.ndarra
     return rng.standard_normal(canaries) + mu * included, included
 
 
-def test_counts_refute_what_the_methods_say(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = content(capsys, "--counts", 100_000, 1500, 1429, "--claimed-epsilon", 2)
+def test_counts_refute_what_the_methods_say(privsweep: Command) -> None:
+    shown = content(privsweep, "--counts", 100_000, 1500, 1429, "--claimed-epsilon", 2)
     assert shown["refuted_epsilon"] == {
         "auditing.tightest": pytest.approx(2.7958, abs=5e-5),
         "auditing.combined": pytest.approx(2.7867, abs=5e-5),
@@ -56,17 +51,16 @@ def test_counts_refute_what_the_methods_say(capsys: pytest.CaptureFixture[str]) 
     assert max(shown["claim"]["p_value"].values()) < 0.05
 
 
-def test_a_claim_is_refuted_where_the_refuted_epsilon_is_above_it(capsys: pytest.CaptureFixture[str]) -> None:
-    refuted = content(capsys, "--counts", 1000, 100, 90)["refuted_epsilon"]["auditing.tightest"]
+def test_a_claim_is_refuted_where_the_refuted_epsilon_is_above_it(privsweep: Command) -> None:
+    refuted = content(privsweep, "--counts", 1000, 100, 90)["refuted_epsilon"]["auditing.tightest"]
     for claim, expected in ((refuted * 0.999, True), (refuted * 1.001, False)):
-        shown = content(capsys, "--counts", 1000, 100, 90, "--claimed-epsilon", claim)
+        shown = content(privsweep, "--counts", 1000, 100, 90, "--claimed-epsilon", claim)
         assert shown["claim"]["refuted"] is expected
 
 
-def test_a_claim_is_refuted_by_the_best_of_three_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_claim_is_refuted_by_the_best_of_three_bounds(privsweep: Command) -> None:
     words = ["--counts", "1000", "100", "90", "--delta", "1e-4", "--claimed-epsilon", "1.615"]
-    assert run(["audit", *words, "--design", "independent", "--json"]) == 0
-    claim = json.loads(capsys.readouterr().out)["claim"]
+    claim = privsweep.told("audit", *words, "--design", "independent")["claim"]
     assert claim["refuted"] is True
     assert claim["p_value"]["auditing.exact"] < 0.0467
     assert claim["p_value"]["auditing.recursion"] > 0.05
@@ -81,50 +75,48 @@ def test_a_claim_is_refuted_by_the_best_of_three_bounds(capsys: pytest.CaptureFi
     ],
 )
 def test_any_claim_has_its_p_value_beside_the_refuted_epsilon(
-    claim: str, refuted: bool, capsys: pytest.CaptureFixture[str]
+    claim: str, refuted: bool, privsweep: Command
 ) -> None:
     counts: dict[str, Any] = {"canaries": 1000, "guesses": 100, "correct": 90, "design": "independent"}
-    shown = content(capsys, "--counts", 1000, 100, 90, "--claim", claim)
+    shown = content(privsweep, "--counts", 1000, 100, 90, "--claim", claim)
     p_value = ask("audit-claim-tail", **counts, phases=claim).upper
     assert shown["claim"] == {
         "mechanism": claim,
         "p_value": {"auditing.claimed": pytest.approx(p_value)},
         "refuted": refuted,
     }
-    assert shown["refuted_epsilon"] == content(capsys, "--counts", 1000, 100, 90)["refuted_epsilon"]
+    assert shown["refuted_epsilon"] == content(privsweep, "--counts", 1000, 100, 90)["refuted_epsilon"]
     words = ["--counts", "1000", "100", "90", "--design", "independent", "--delta", "0", "--claim", claim]
-    assert run(["audit", *words]) == 0
-    verdict, meaning = capsys.readouterr().out.splitlines()[-2:]
+    assert privsweep("audit", *words) == 0
+    verdict, meaning = privsweep.out.splitlines()[-2:]
     stated = "refuted" if refuted else "not refuted, which does not confirm it"
     assert verdict.startswith(f"claim {claim}: {stated}; p-value at most ")
     assert meaning == "p-value: largest probability of 90 or more correct guesses if the claim is true"
 
 
-def test_the_claim_of_a_file_is_that_of_its_pairs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_claim_of_a_file_is_that_of_its_pairs(privsweep: Command, tmp_path: Path) -> None:
     (tmp_path / "claim.csv").write_text("epsilon,delta\n1,1e-5\n")
     claims = f"profile(curve={tmp_path / 'claim.csv'})", "guarantee(epsilon=1,delta=1e-5)"
-    file, stated = (content(capsys, "--counts", 1000, 200, 160, "--claim", claim) for claim in claims)
+    file, stated = (content(privsweep, "--counts", 1000, 200, 160, "--claim", claim) for claim in claims)
     assert file["claim"]["p_value"] == pytest.approx(stated["claim"]["p_value"], rel=1e-8)
 
 
 @pytest.mark.thorough
-def test_scores_far_from_a_centre_are_guessed_more_often_right(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_scores_far_from_a_centre_are_guessed_more_often_right(privsweep: Command, tmp_path: Path) -> None:
     scores, included = gaussian(3000, 1.5, 9)
     file = written(tmp_path / "s.csv", scores + 4.0, included)
     words = ("--scores", file, "--guesses", 1000)
-    halves, clearest = (content(capsys, *words, *more)["correct"] for more in ((), ("--clearest",)))
-    stated = content(capsys, *words, "--clearest", "--centre", 4.75)["correct"]
+    halves, clearest = (content(privsweep, *words, *more)["correct"] for more in ((), ("--clearest",)))
+    stated = content(privsweep, *words, "--clearest", "--centre", 4.75)["correct"]
     assert min(clearest, stated) >= halves - 10
     assert abs(clearest - stated) <= 20
 
 
-def test_csv_and_parquet_lead_to_the_same_audit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_csv_and_parquet_lead_to_the_same_audit(privsweep: Command, tmp_path: Path) -> None:
     scores, included = gaussian(2000, 1.5, 7)
     words = ("--guesses", 200, "--claimed-epsilon", 1, "--null-check", 50)
     audits = [
-        content(capsys, "--scores", written(tmp_path / name, scores, included), *words)
+        content(privsweep, "--scores", written(tmp_path / name, scores, included), *words)
         for name in ("s.csv", "s.parquet")
     ]
     assert audits[0] == audits[1]
@@ -134,21 +126,19 @@ def test_csv_and_parquet_lead_to_the_same_audit(capsys: pytest.CaptureFixture[st
     assert audits[0]["null_check"]["audits"] == 50
 
 
-def test_columns_have_names_and_guesses_may_be_one_sided(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_columns_have_names_and_guesses_may_be_one_sided(privsweep: Command, tmp_path: Path) -> None:
     file = tmp_path / "named.csv"
     file.write_text("loss,in\n" + "\n".join(f"{i},{str(i >= 12).lower()}" for i in range(24)))
     words = ("--scores", file, "--score-column", "loss", "--included-column", "in")
-    assert content(capsys, *words, "--guesses", 11, "--one-sided")["correct"] == 11
-    assert content(capsys, *words, "--guesses", 24)["correct"] == 24
+    assert content(privsweep, *words, "--guesses", 11, "--one-sided")["correct"] == 11
+    assert content(privsweep, *words, "--guesses", 24)["correct"] == 24
 
 
-def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_people_are_told_what_rests_on_a_model(privsweep: Command, tmp_path: Path) -> None:
     file = written(tmp_path / "s.parquet", *gaussian(1000, 1.0, 1))
     words = ["--scores", str(file), "--guesses", "132", "--delta", "1e-5", "--claimed-epsilon", "9"]
-    assert run(["audit", *words, "--null-check", "20"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    assert privsweep("audit", *words, "--null-check", "20") == 0
+    lines = privsweep.out.splitlines()
     assert lines[0].endswith("of 132 guesses about 1000 canaries correct")
     assert lines[1].startswith(
         "assumed design: each canary was in or out by its own fair coin (independent; "
@@ -162,8 +152,8 @@ def test_people_are_told_what_rests_on_a_model(capsys: pytest.CaptureFixture[str
     assert " of 20 audits with shuffled inclusion bits refute some epsilon > 0" in lines[13]
 
 
-def test_more_alternatives_are_audited_from_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = content(capsys, "--counts", 1000, 100, 60, "--alternatives", 10, design=None)
+def test_more_alternatives_are_audited_from_counts(privsweep: Command) -> None:
+    shown = content(privsweep, "--counts", 1000, 100, 60, "--alternatives", 10, design=None)
     names = ["auditing.tightest", "auditing.combined", "auditing.approximate"]
     assert list(shown["refuted_epsilon"]) == names
     assert shown["refuted_epsilon"]["auditing.combined"] > 2.0
@@ -177,15 +167,17 @@ def halves(folder: Path) -> Path:
 
 
 def test_a_file_with_exactly_half_included_is_not_taken_for_independent_coins(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    privsweep: Command, tmp_path: Path
 ) -> None:
     words = ["--scores", str(halves(tmp_path)), "--guesses", "100"]
-    assert run(["audit", *words, "--delta", "1e-5"]) == 2
-    assert capsys.readouterr().err.startswith(
+    assert privsweep("audit", *words, "--delta", "1e-5") == 2
+    assert privsweep.err.startswith(
         "privsweep: Expected --design, since exactly half of the 400 canaries are included, one of each two "
         "consecutive rows: independent ("
     )
-    found = {word: content(capsys, *words, design=word) for word in ("independent", "exactly-half", "pairs")}
+    found = {
+        word: content(privsweep, *words, design=word) for word in ("independent", "exactly-half", "pairs")
+    }
     refuted = {word: each["refuted_epsilon"]["auditing.tightest"] for word, each in found.items()}
     assert [found[word]["canaries"] for word in found] == [400, 400, 200]
     assert [found[word]["neighbours"] for word in found] == ["add-remove", "add-remove", "replace-one"]
@@ -194,26 +186,24 @@ def test_a_file_with_exactly_half_included_is_not_taken_for_independent_coins(
     assert refuted["pairs"] > 0.5
 
 
-def test_two_of_two_records_are_pairs_and_more_are_candidates(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_two_of_two_records_are_pairs_and_more_are_candidates(privsweep: Command, tmp_path: Path) -> None:
     words = ("--scores", halves(tmp_path), "--guesses", 100, "--null-check", 40)
-    pairs = content(capsys, *words, design="pairs")
-    assert content(capsys, *words, "--alternatives", 2, design="candidates") == pairs
+    pairs = content(privsweep, *words, design="pairs")
+    assert content(privsweep, *words, "--alternatives", 2, design="candidates") == pairs
     assert pairs["null_check"]["refuted"] <= 8
     four = [bits for _ in range(50) for bits in (1, 0, 0, 0)]
     file = written(tmp_path / "four.csv", np.arange(200.0) % 4.0 - 5.0 * np.array(four), np.array(four))
-    shown = content(capsys, "--scores", file, "--guesses", 20, "--alternatives", 4, design=None)
+    shown = content(privsweep, "--scores", file, "--guesses", 20, "--alternatives", 4, design=None)
     assert (shown["canaries"], shown["correct"], shown["design"]) == (50, 0, "candidates")
-    assert run(["audit", *map(str, words), "--delta", "1e-5", "--design", "pairs", "--clearest"]) == 2
-    assert "without --design pairs, whose guess is the record with" in capsys.readouterr().err
+    assert privsweep("audit", *words, "--delta", "1e-5", "--design", "pairs", "--clearest") == 2
+    assert "without --design pairs, whose guess is the record with" in privsweep.err
 
 
 @pytest.mark.parametrize(("correct", "hinted"), [(4, True), (80, False), (85, False)])
 def test_far_fewer_correct_guesses_than_by_chance_get_a_hint(
-    correct: int, hinted: bool, capsys: pytest.CaptureFixture[str]
+    correct: int, hinted: bool, privsweep: Command
 ) -> None:
-    hints = content(capsys, "--counts", 1000, 200, correct)["hints"]
+    hints = content(privsweep, "--counts", 1000, 200, correct)["hints"]
     assert bool(hints) == hinted
     if hinted:
         assert "4 or fewer of 200 guesses are correct with probability at most 4.1e-53;" in hints[0]
@@ -275,32 +265,29 @@ def test_the_null_check_counts_what_the_audits_of_shuffled_bits_refute(tmp_path:
     ],
 )
 def test_a_file_that_is_no_audit_is_refused(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, guesses: int, sentence: str
+    privsweep: Command, tmp_path: Path, text: str, guesses: int, sentence: str
 ) -> None:
     file = tmp_path / "scores.csv"
     file.write_text(text)
-    assert run(["audit", "--delta", "1e-5", "--scores", str(file), "--guesses", str(guesses)]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("privsweep: ")
-    assert sentence in printed.err
-    assert printed.err.count("\n") == 1
+    assert privsweep("audit", "--delta", "1e-5", "--scores", file, "--guesses", guesses) == 2
+    assert privsweep.out == ""
+    assert privsweep.err.startswith("privsweep: ")
+    assert sentence in privsweep.err
+    assert privsweep.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("claim", [20, 33, 700])
-def test_a_claim_that_explains_every_count_is_not_refuted(
-    claim: float, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown = content(capsys, "--counts", 1000, 100, 90, "--claimed-epsilon", claim)["claim"]
+def test_a_claim_that_explains_every_count_is_not_refuted(claim: float, privsweep: Command) -> None:
+    shown = content(privsweep, "--counts", 1000, 100, 90, "--claimed-epsilon", claim)["claim"]
     assert shown["p_value"].keys() >= {"auditing.exact", "auditing.recursion"}
     assert not shown["refuted"]
 
 
 @pytest.mark.parametrize(("count", "confidence"), [(1, 0.5), (2, 0.75)])
 def test_counts_that_a_mechanism_without_loss_attains_refute_exactly_nothing(
-    count: int, confidence: float, capsys: pytest.CaptureFixture[str]
+    count: int, confidence: float, privsweep: Command
 ) -> None:
-    shown = content(capsys, "--counts", count, count, count, "--confidence", confidence)
+    shown = content(privsweep, "--counts", count, count, count, "--confidence", confidence)
     assert set(shown["refuted_epsilon"].values()) == {0.0}
     assert set(shown["refuted_mu"].values()) == {0.0}
 

@@ -15,9 +15,9 @@ import pytest
 from scipy.stats import beta, norm
 from sklearn.metrics import roc_auc_score
 
-from flows.cli.app import run
 from privcore.distributions.columns import read_columns
 from privcore.distributions.tables import read_table
+from tests.flows.small_store import Command
 
 CANARIES, GUESSES = 300, 60
 _RNG = np.random.default_rng(5)
@@ -63,12 +63,11 @@ FORMATS: dict[str, Callable[[Path], None]] = {
 }
 
 
-def audit(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+def audit(privsweep: Command, *words: object) -> Any:
     """The JSON output of an audit of these scores."""
     common = ["--delta", "1e-5", "--guesses", str(GUESSES), "--json"]
-    assert run(["audit", *map(str, words), *common]) == 0, capsys.readouterr().err
-    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return printed
+    assert privsweep("audit", *words, *common) == 0, privsweep.err
+    return privsweep.json
 
 
 @pytest.fixture
@@ -77,13 +76,11 @@ def npz(tmp_path: Path) -> Path:
     return tmp_path / "s.npz"
 
 
-def test_every_format_of_a_file_gives_the_same_audit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_format_of_a_file_gives_the_same_audit(tmp_path: Path, privsweep: Command) -> None:
     found = []
     for name, write in FORMATS.items():
         write(tmp_path / f"s.{name}")
-        found.append(audit(capsys, "--scores", tmp_path / f"s.{name}"))
+        found.append(audit(privsweep, "--scores", tmp_path / f"s.{name}"))
     assert all(each == found[0] for each in found)
     ranked = INCLUDED[np.argsort(SCORES, kind="stable")]
     correct = int(ranked[-GUESSES // 2 :].sum() + (1 - ranked[: GUESSES // 2]).sum())
@@ -92,13 +89,13 @@ def test_every_format_of_a_file_gives_the_same_audit(
 
 @pytest.mark.thorough
 def test_losses_in_two_files_give_the_counts_of_scores_in_one(
-    tmp_path: Path, npz: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, npz: Path, privsweep: Command
 ) -> None:
     for name, bit in (("in", 1), ("out", 0)):
         np.save(tmp_path / f"{name}.npy", -SCORES[bit == INCLUDED])
     files = ["--scores", tmp_path / "in.npy", "--scores-out", tmp_path / "out.npy"]
-    losses = audit(capsys, *files, "--lower-is-member", "--rates", "--threshold", -1.5)
-    whole = audit(capsys, "--scores", npz, "--rates", "--threshold", 1.5)
+    losses = audit(privsweep, *files, "--lower-is-member", "--rates", "--threshold", -1.5)
+    whole = audit(privsweep, "--scores", npz, "--rates", "--threshold", 1.5)
     assert abs(losses["correct"] - whole["correct"]) <= 1, "ties are broken by other seeds"
     (first,), (second,) = (each["rates"].pop("thresholds") for each in (losses, whole))
     assert losses["rates"] == whole["rates"]
@@ -107,42 +104,38 @@ def test_losses_in_two_files_give_the_counts_of_scores_in_one(
     assert first == second
 
 
-def test_the_centre_of_losses_is_in_the_units_of_the_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_centre_of_losses_is_in_the_units_of_the_file(tmp_path: Path, privsweep: Command) -> None:
     table = pa.table({"score": SCORES, "loss": 10.0 - SCORES, "included": INCLUDED})
     pyarrow.parquet.write_table(table, file := tmp_path / "s.parquet")
-    scores = audit(capsys, "--scores", file, "--clearest", "--centre", 1.0)
+    scores = audit(privsweep, "--scores", file, "--clearest", "--centre", 1.0)
     loss = ["--score-column", "loss", "--lower-is-member"]
-    losses = audit(capsys, "--scores", file, *loss, "--clearest", "--centre", 9.0)
+    losses = audit(privsweep, "--scores", file, *loss, "--clearest", "--centre", 9.0)
     assert abs(scores["correct"] - losses["correct"]) <= 1, "ties are broken by other seeds"
     assert (
-        scores["correct"] > audit(capsys, "--scores", file, *loss, "--clearest", "--centre", 1.0)["correct"]
+        scores["correct"]
+        > audit(privsweep, "--scores", file, *loss, "--clearest", "--centre", 1.0)["correct"]
     )
 
 
-def test_the_mark_of_utf_8_is_no_part_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_mark_of_utf_8_is_no_part_of_a_file(tmp_path: Path, privsweep: Command) -> None:
     jsonl(plain := tmp_path / "plain.jsonl")
     (marked := tmp_path / "marked.jsonl").write_bytes(b"\xef\xbb\xbf" + plain.read_bytes())
-    assert audit(capsys, "--scores", marked) == audit(capsys, "--scores", plain)
+    assert audit(privsweep, "--scores", marked) == audit(privsweep, "--scores", plain)
 
 
 @pytest.mark.parametrize("form", ["npz", "parquet"])
-def test_a_missing_column_gets_one_sentence(
-    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_column_gets_one_sentence(form: str, tmp_path: Path, privsweep: Command) -> None:
     file = tmp_path / f"s.{form}"
     FORMATS[form](file)
     words = ["audit", "--scores", str(file), "--score-column", "loss", "--guesses", "2", "--delta", "1e-5"]
-    assert run(words) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(
+    assert privsweep(*words) == 2
+    assert privsweep.err.startswith(
         f"privsweep: Expected a column named loss in {file}; its columns are 'score', 'included'."
     )
 
 
-def test_several_thresholds_share_the_error(npz: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = audit(capsys, "--scores", npz, "--rates", "--threshold", 1.5, "--threshold", 2.0)["rates"]
+def test_several_thresholds_share_the_error(npz: Path, privsweep: Command) -> None:
+    found = audit(privsweep, "--scores", npz, "--rates", "--threshold", 1.5, "--threshold", 2.0)["rates"]
     inside, outside = SCORES[INCLUDED == 1], SCORES[INCLUDED == 0]
     error = 1.0 - math.sqrt(1.0 - 0.05 / 2)
     for each in found["thresholds"]:
@@ -164,10 +157,8 @@ def test_several_thresholds_share_the_error(npz: Path, capsys: pytest.CaptureFix
     assert found["refuted_epsilon"] == max(each["epsilon"] for each in found["thresholds"])
 
 
-def test_a_threshold_from_one_half_is_used_for_the_other(
-    npz: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = audit(capsys, "--scores", npz, "--rates", "--false-positive-rate", 0.2)["rates"]
+def test_a_threshold_from_one_half_is_used_for_the_other(npz: Path, privsweep: Command) -> None:
+    found = audit(privsweep, "--scores", npz, "--rates", "--false-positive-rate", 0.2)["rates"]
     (only,) = found["thresholds"]
     assert only["runs_with"] + only["runs_without"] == CANARIES // 2
     assert found["area_under_curve"]["estimate"] == pytest.approx(roc_auc_score(INCLUDED, SCORES), rel=1e-14)
@@ -198,18 +189,17 @@ def test_a_threshold_from_one_half_is_used_for_the_other(
     ],
 )
 def test_every_output_names_the_neighbouring_relation(
-    words: list[str], neighbours: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], neighbours: str, privsweep: Command
 ) -> None:
-    assert run(words) == 0
-    assert f"({neighbours})" in capsys.readouterr().out
-    assert run([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["neighbours"] == neighbours
+    assert privsweep(*words) == 0
+    assert f"({neighbours})" in privsweep.out
+    assert privsweep.told(*words)["neighbours"] == neighbours
 
 
 @pytest.mark.thorough
-def test_rates_are_printed_as_text(npz: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["audit", "--scores", str(npz), "--guesses", "60", "--delta", "1e-5", "--rates"]) == 0
-    out = capsys.readouterr().out
+def test_rates_are_printed_as_text(npz: Path, privsweep: Command) -> None:
+    assert privsweep("audit", "--scores", npz, "--guesses", "60", "--delta", "1e-5", "--rates") == 0
+    out = privsweep.out
     assert "if the scores of the canaries are independent, each with confidence 0.95:" in out
     assert "TPR at FPR 0.01" in out
     assert "AUROC" in out
@@ -321,21 +311,18 @@ def _damaged(name: str, folder: Path) -> list[str]:
     ],
 )
 def test_a_file_that_is_no_table_of_scores_is_refused_in_a_sentence(
-    name: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, sentence: str, tmp_path: Path, privsweep: Command
 ) -> None:
-    assert run(_damaged(name, tmp_path)) == 2
-    error = capsys.readouterr().err
-    assert sentence in error
-    assert len(error) < 400
+    assert privsweep(*_damaged(name, tmp_path)) == 2
+    assert sentence in privsweep.err
+    assert len(privsweep.err) < 400
 
 
-def test_an_unknown_word_is_named_next_to_the_known_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_word_is_named_next_to_the_known_ones(tmp_path: Path, privsweep: Command) -> None:
     file = tmp_path / "scores.csv"
     file.write_text("score,included\n1.0,out\n2.0,maybe\n3.0,in\n")
-    assert run(["audit", "--scores", str(file), "--guesses", "2", "--delta", "1e-5"]) == 2
-    assert "Expected one of in, member, yes, " in (error := capsys.readouterr().err)
+    assert privsweep("audit", "--scores", file, "--guesses", "2", "--delta", "1e-5") == 2
+    assert "Expected one of in, member, yes, " in (error := privsweep.err)
     assert error.endswith(f"in the column included of {file}, got 'maybe' in row 2.\n")
 
 
@@ -357,44 +344,44 @@ def test_columns_that_are_not_asked_for_are_not_kept(tmp_path: Path) -> None:
     assert len(kept) == 2
 
 
-def test_words_are_inclusion_bits_and_no_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_are_inclusion_bits_and_no_scores(tmp_path: Path, privsweep: Command) -> None:
     file = tmp_path / "words.csv"
     file.write_text("score,included\n" + "in,in\nout,out\n" * 50)
     asked = ["audit", "--scores", str(file), "--guesses", "2", "--delta", "1e-5"]
-    assert run(asked) == 2
-    assert "Expected numbers in the column score of" in capsys.readouterr().err
-    assert run([*asked, "--score-column", "included"]) == 2
-    assert "Expected two columns, got included for scores and inclusion bits." in capsys.readouterr().err
+    assert privsweep(*asked) == 2
+    assert "Expected numbers in the column score of" in privsweep.err
+    assert privsweep(*asked, "--score-column", "included") == 2
+    assert "Expected two columns, got included for scores and inclusion bits." in privsweep.err
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl", "npy", "npz"])
 @pytest.mark.parametrize("state", ["included", "left out"])
 def test_inclusion_bits_in_one_of_two_files_are_refused(
-    form: str, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    form: str, state: str, tmp_path: Path, privsweep: Command
 ) -> None:
     FORMATS[form](marked := tmp_path / f"s.{form}")
     np.save(plain := tmp_path / "plain.npy", SCORES)
     files = (marked, plain) if state == "included" else (plain, marked)
     words = ["audit", "--scores", str(files[0]), "--scores-out", str(files[1]), "--guesses", "60"]
-    assert run([*words, "--delta", "1e-5"]) == 2
-    assert capsys.readouterr().err == (
+    assert privsweep(*words, "--delta", "1e-5") == 2
+    assert privsweep.err == (
         f"privsweep: Expected no column included in {marked}, since --scores-out means that all of its rows "
         f"are {state}: leave out --scores-out, so that the column decides, or remove the column.\n"
     )
 
 
 def test_the_column_of_inclusion_bits_of_one_of_two_files_may_have_another_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, privsweep: Command
 ) -> None:
     pyarrow.parquet.write_table(
         pa.table({"score": SCORES, "member": INCLUDED}), file := tmp_path / "s.parquet"
     )
     files = ["--scores", file, "--scores-out", file, "--design", "independent"]
-    assert audit(capsys, *files)["canaries"] == 2 * CANARIES, "the name of the column says nothing"
+    assert audit(privsweep, *files)["canaries"] == 2 * CANARIES, "the name of the column says nothing"
     words = [*map(str, files), "--included-column", "member", "--guesses", "60", "--delta", "1e-5"]
-    assert run(["audit", *words]) == 2
-    assert "Expected no column member in" in capsys.readouterr().err
-    assert audit(capsys, *files, "--score-column", "member", "--included-column", "member")
+    assert privsweep("audit", *words) == 2
+    assert "Expected no column member in" in privsweep.err
+    assert audit(privsweep, *files, "--score-column", "member", "--included-column", "member")
 
 
 @pytest.mark.parametrize(
@@ -406,10 +393,10 @@ def test_the_column_of_inclusion_bits_of_one_of_two_files_may_have_another_name(
     ],
 )
 def test_options_that_make_no_sense_are_refused(
-    words: list[str], sentence: str, npz: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], sentence: str, npz: Path, privsweep: Command
 ) -> None:
-    assert run(["audit", "--scores", str(npz), "--guesses", "60", "--delta", "1e-5", *words]) == 2
-    assert sentence in capsys.readouterr().err
+    assert privsweep("audit", "--scores", npz, "--guesses", "60", "--delta", "1e-5", *words) == 2
+    assert sentence in privsweep.err
 
 
 def test_the_gaussian_family_is_not_quoted_where_it_refutes_less_than_no_model() -> None:

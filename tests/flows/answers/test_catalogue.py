@@ -1,18 +1,8 @@
 """The support matrix: every pair of problem and method once, with the declarations of both."""
 
-from pathlib import Path
-
-import pytest
-
 from flows.answers.catalogue import ESTIMATED, PROVED, matrix
 from privcore import METHODS, PROBLEMS, Direction, find
 from tests.flows.small_store import Command
-
-
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
 
 
 def test_the_matrix_has_each_pair_once() -> None:
@@ -54,8 +44,7 @@ def test_a_star_marks_what_a_confidence_is_about(privsweep: Command) -> None:
 
 
 def test_json_has_the_matrix_beside_the_keys_of_before(privsweep: Command) -> None:
-    assert privsweep("methods", "--json") == 0
-    assert list(privsweep.json) == ["problems", "methods", "matrix"]
+    assert list(privsweep.told("methods")) == ["problems", "methods", "matrix"]
     assert privsweep.json["matrix"] == matrix()
 
 
@@ -66,8 +55,7 @@ def test_a_name_shows_that_problem_or_method_alone(privsweep: Command) -> None:
     assert privsweep("methods", "allocation.montecarlo") == 0
     assert "reference  Chua et al." in privsweep.out
     assert "samples" in privsweep.out
-    assert privsweep("methods", "allocation.montecarlo", "--json") == 0
-    assert privsweep.json["name"] == "allocation.montecarlo"
+    assert privsweep.told("methods", "allocation.montecarlo")["name"] == "allocation.montecarlo"
     assert privsweep("methods", "poisson-epsilom") == 2
     assert "Did you mean poisson-epsilon?" in privsweep.err
     assert privsweep("methods", "poisson-epsilon", "--all") == 2

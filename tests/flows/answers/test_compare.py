@@ -25,12 +25,6 @@ RUN = ("--sigma", "1.1", "--steps", "100", "--delta", "1e-5")
 SIZES = ("--sigma", "1.1", "--delta", "1e-5", "--examples", "1000", "--batch-size")
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with allocation and no amplification at sigma 1 and 1.2."""

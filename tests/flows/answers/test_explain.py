@@ -14,12 +14,6 @@ RUN = ("--sampling", "none", "--delta", "1e-5")
 STORED = [point("unamplified-epsilon", "unamplified.exact", sigma=sigma, delta=1e-5) for sigma in (1.0, 2.0)]
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store_of(tmp_path_factory.mktemp("explained") / "store", STORED)
@@ -48,8 +42,7 @@ def test_the_block_names_everything_a_reader_asks_for(privsweep: Command) -> Non
 def test_without_explain_nothing_of_it_is_printed(privsweep: Command) -> None:
     assert privsweep("epsilon", *RUN, "--sigma", "1") == 0
     assert "theorem" not in privsweep.out
-    assert privsweep("epsilon", *RUN, "--sigma", "1", "--json") == 0
-    assert "explanation" not in privsweep.json
+    assert "explanation" not in privsweep.told("epsilon", *RUN, "--sigma", "1")
 
 
 def ends(content: Any) -> Any:
@@ -85,8 +78,7 @@ def test_an_answer_by_monotonicity_gives_the_proof_for_each_field_that_differs(
     privsweep: Command, store: Path
 ) -> None:
     words = ("lookup", "unamplified-epsilon", "sigma=1.5", "delta=1e-5", "--store", store)
-    assert privsweep(*words, "--explain", "--json") == 0
-    found = ends(privsweep.json)
+    found = ends(privsweep.told(*words, "--explain"))
     assert (found["lower"]["point_id"], found["upper"]["point_id"]) == (STORED[1].id, STORED[0].id)
     proof = type(STORED[0].problem).monotone["sigma"].proof
     assert found["lower"]["because"] == found["upper"]["because"] == {"sigma": proof}
@@ -109,8 +101,7 @@ def test_two_methods_are_explained_one_by_one(privsweep: Command) -> None:
 
 def test_noise_explains_both_sides(privsweep: Command) -> None:
     words = ("noise", "--epsilon", "1", *RUN)
-    assert privsweep(*words, "--explain", "--json") == 0
-    told = privsweep.json["explanation"]
+    told = privsweep.told(*words, "--explain")["explanation"]
     assert told["suffices"]["ends"]["lower"] is None
     assert told["suffices"]["parameters"]["sigma"]["value"] == privsweep.json["sigma"]
     assert told["does_not_suffice"]["ends"]["lower"]["method"] == "unamplified.exact"
@@ -126,5 +117,4 @@ def test_an_estimate_alone_proves_nothing_and_says_so(privsweep: Command) -> Non
     assert privsweep(*words, *rate, "--explain") == 0
     assert "kind       estimate, not a bound" in privsweep.out
     assert "nothing is proved" in privsweep.out
-    assert privsweep(*words, *rate, "--explain", "--json") == 0
-    assert ends(privsweep.json) == {"lower": None, "upper": None}
+    assert ends(privsweep.told(*words, *rate, "--explain")) == {"lower": None, "upper": None}

@@ -15,6 +15,7 @@ from flows.runs.status import coverage, record
 from flows.spec.sweep import parse
 from privcore import DomainError
 from storage import open_store
+from tests.flows.small_store import Command
 from tests.storage.made_up import NOON, epsilon, put, row, rows
 from tests.storage.plain import plainly
 
@@ -102,22 +103,22 @@ def test_many_rows_are_written_in_pieces_that_fit(store: Path, tmp_path: Path) -
     ],
 )
 def test_a_time_that_python_lacks_is_one_sentence(
-    store: Path, tmp_path: Path, value: str, capsys: pytest.CaptureFixture[str]
+    store: Path, tmp_path: Path, value: str, privsweep: Command
 ) -> None:
     query = f"select {value} as late"
     assert export(store, query, "--out", tmp_path / "x.parquet") == 0
     for arguments in (["export", query, "--format", "md"], ["export", query], ["sql", query]):
-        assert run([*arguments, "--store", str(store)]) == 2
-        error = capsys.readouterr().err
+        assert privsweep(*arguments, "--store", store) == 2
+        error = privsweep.err
         assert "got other times in late; cast them to varchar." in error
         assert error.count("\n") == 1
 
 
 @pytest.mark.thorough
-def test_a_query_that_cannot_be_stopped_ends_the_command(privsweep: Run, folder: Path) -> None:
+def test_a_query_that_cannot_be_stopped_ends_the_command(process: Run, folder: Path) -> None:
     put(folder / "store", rows(1))
     query = "select levenshtein(repeat('a', 300000), repeat('b', 300000))"  # one call of minutes
-    code, out, error = privsweep("sql", query, "--store", folder / "store", "--limit-seconds", "0.2")
+    code, out, error = process("sql", query, "--store", folder / "store", "--limit-seconds", "0.2")
     assert (code, out, error) == (4, "", "privsweep: The query took longer than 0.2 s.\n")
 
 

@@ -17,12 +17,6 @@ WORDS = ("unamplified-epsilon", "sigma=1", "delta=1e-5")
 OPTIONS = ("--sampling", "none", "--sigma", "1", "--delta", "1e-5")
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
-
-
 @pytest.fixture(autouse=True)
 def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The version of a shipped table with one row."""
@@ -36,8 +30,7 @@ def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_without_a_store_the_shipped_table_answers_and_is_named(privsweep: Command, version: str) -> None:
     assert privsweep("lookup", *WORDS) == 0
     assert f"source     table {version} that PRIVSWEEP_TABLE names, exactly this problem" in privsweep.out
-    assert privsweep("epsilon", *OPTIONS, "--json") == 0
-    assert privsweep.json["source"] == "shipped"
+    assert privsweep.told("epsilon", *OPTIONS)["source"] == "shipped"
     assert privsweep("lookup", "unamplified-epsilon", "sigma=2", "delta=1e-5", "--json") == 0
     assert privsweep.json["source"] == "shipped-monotone"
     assert privsweep("compare", "--sigma", "1", "--steps", "9", "--delta", "1e-5", "--stored-only") == 0
@@ -69,24 +62,19 @@ def test_the_smaller_of_two_wide_upper_ends_is_taken(privsweep: Command, tmp_pat
 def test_computing_intersects_with_the_shipped_table(privsweep: Command) -> None:
     assert privsweep("lookup", "--compute", "unamplified-epsilon", "sigma=2", "delta=1e-5", "--json") == 0
     assert privsweep.json["source"] == "computed"
-    assert privsweep("lookup", "--compute", *WORDS, "--json") == 0
-    assert privsweep.json["source"] == "shipped"
+    assert privsweep.told("lookup", "--compute", *WORDS)["source"] == "shipped"
 
 
 def test_sql_and_the_page_use_the_shipped_table_without_a_store(privsweep: Command, version: str) -> None:
-    assert privsweep("sql", "select upper from best", "--json") == 0
-    assert privsweep.json == [{"upper": TRUE.upper}]
+    assert privsweep.told("sql", "select upper from best") == [{"upper": TRUE.upper}]
     assert f"No store exists at store: using the table {version} that PRIVSWEEP_TABLE names." in privsweep.err
-    assert privsweep("page", "build", "--json") == 0
-    assert privsweep.json["version"] == version
+    assert privsweep.told("page", "build")["version"] == version
 
 
 def test_the_shipped_table_can_be_shown_and_imported(privsweep: Command, version: str) -> None:
-    assert privsweep("table", "show", "--json") == 0
-    assert privsweep.json["version"] == version
+    assert privsweep.told("table", "show")["version"] == version
     assert privsweep("table", "import") == 0
-    assert privsweep("lookup", *WORDS, "--json") == 0
-    assert privsweep.json["source"] == "store"
+    assert privsweep.told("lookup", *WORDS)["source"] == "store"
 
 
 def test_a_user_can_leave_the_table_out(privsweep: Command, monkeypatch: pytest.MonkeyPatch) -> None:

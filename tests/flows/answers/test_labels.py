@@ -1,6 +1,5 @@
 """`privsweep labels`: bags compared with randomized response; and its errors."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,20 +11,18 @@ from scipy.stats import binom
 from flows.answers.label_quantity import read_proof
 from flows.answers.label_text import paragraphs
 from flows.answers.labels import Equal, LabelComparison, contents_of, equal_bag_size, equal_epsilon
-from flows.cli.app import run
 from privcore import Bracket, evaluate
 from privsweep import ask
+from tests.flows.small_store import Command
 
 
-def content(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert run(["labels", *words, "--json"]) == 0
-    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return printed
+def content(privsweep: Command, *words: str) -> Any:
+    return privsweep.told("labels", *words)
 
 
 @pytest.mark.thorough
-def test_both_mechanisms_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = content(capsys, "--bag-size", "3", "--prior", "uniform", "--versus-rr", "1")
+def test_both_mechanisms_stand_side_by_side(privsweep: Command) -> None:
+    shown = content(privsweep, "--bag-size", "3", "--prior", "uniform", "--versus-rr", "1")
     assert shown["bags"]["advantage"]["value"] == pytest.approx(0.119604401, abs=1e-9)
     assert shown["rr"]["advantage"]["value"] == pytest.approx(math.tanh(0.5) ** 2 / 4, rel=1e-12)
     assert shown["rr"]["log_ratio"] == {"lower": 1.0, "upper": 1.0, "value": 1.0, "confidence": 1.0}
@@ -95,55 +92,52 @@ def test_a_proof_counts_only_if_its_bracket_is_narrow_enough() -> None:
     assert read_proof(problem, lambda bracket: bracket.lower > 0.5, evaluate) is None
 
 
-def test_where_no_bag_reveals_as_little_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["labels", "--prior", "0.3", "--versus-rr", "0.25"]) == 0
-    assert "none up to 4096" in capsys.readouterr().out
+def test_where_no_bag_reveals_as_little_it_says_so(privsweep: Command) -> None:
+    assert privsweep("labels", "--prior", "0.3", "--versus-rr", "0.25") == 0
+    assert "none up to 4096" in privsweep.out
 
 
 def test_where_labels_are_revealed_for_certain_no_epsilon_is_enough(
-    capsys: pytest.CaptureFixture[str],
+    privsweep: Command,
 ) -> None:
-    shown = content(capsys, "--bag-size", "4", "--prior", "0.1")
+    shown = content(privsweep, "--bag-size", "4", "--prior", "0.1")
     assert shown["bags"]["log_ratio"]["value"] == "inf"
     assert shown["equal_epsilon"]["log_ratio"]["value"] == "inf"
     assert 0.0 < shown["equal_epsilon"]["advantage"]["value"] < 10.0
 
 
-def test_the_table_says_what_bits_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["labels", "--bag-size", "2", "--prior", "0.5", "--versus-rr", "1"]) == 0
-    printed = capsys.readouterr().out
-    assert "bits are log2 of the ratio" in printed
-    assert "1.4427" in printed  # 1 nat
+def test_the_table_says_what_bits_are(privsweep: Command) -> None:
+    assert privsweep("labels", "--bag-size", "2", "--prior", "0.5", "--versus-rr", "1") == 0
+    assert "bits are log2 of the ratio" in privsweep.out
+    assert "1.4427" in privsweep.out  # 1 nat
 
 
-def test_a_column_of_a_file_is_a_prior(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_column_of_a_file_is_a_prior(privsweep: Command, tmp_path: Path) -> None:
     column = tmp_path / "scores.csv"
     column.write_text("eta\n0.1\n0.3\n0.3\n0.3\n")
     words = ["--bag-size", "4", "--prior", f"column({column},eta)"]
-    shown = content(capsys, *words, "--draw", "with-replacement")
-    same = content(capsys, "--bag-size", "4", "--prior", "two-point(0.1,0.3,0.75)")
+    shown = content(privsweep, *words, "--draw", "with-replacement")
+    same = content(privsweep, "--bag-size", "4", "--prior", "two-point(0.1,0.3,0.75)")
     assert shown["bags"]["advantage"]["value"] == pytest.approx(same["bags"]["advantage"]["value"])
     whole = ask("label-bag-advantage", bag="0.1,0.3,0.3,0.3", mechanism="llp")
-    cut = content(capsys, *words)
+    cut = content(privsweep, *words)
     assert (shown["draw"], cut["draw"]) == ("with-replacement", "partition")
     assert cut["bags"]["advantage"]["value"] == pytest.approx(whole.upper)
 
 
-def test_a_search_for_a_bag_size_ends_at_the_rows_of_the_file(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_search_for_a_bag_size_ends_at_the_rows_of_the_file(privsweep: Command, tmp_path: Path) -> None:
     column = tmp_path / "scores.csv"
     column.write_text("eta\n0.1\n0.3\n0.3\n0.3\n0.5\n")
     words = ["labels", "--prior", f"column({column},eta)", "--versus-rr"]
-    assert run([*words, "0.01"]) == 0
-    assert "none up to 5" in capsys.readouterr().out
-    assert run([*words, "1", "--bag-size", "6"]) == 2
-    assert "at most 5 examples, the number of rows of the file" in capsys.readouterr().err
+    assert privsweep(*words, "0.01") == 0
+    assert "none up to 5" in privsweep.out
+    assert privsweep(*words, "1", "--bag-size", "6") == 2
+    assert "at most 5 examples, the number of rows of the file" in privsweep.err
 
 
-def test_an_accuracy_is_that_of_a_blind_guess_plus_the_advantage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_accuracy_is_that_of_a_blind_guess_plus_the_advantage(privsweep: Command) -> None:
     for prior, size in (("beta(2,30)", "60"), ("uniform", "24")):
-        shown = content(capsys, "--bag-size", size, "--prior", prior)
+        shown = content(privsweep, "--bag-size", size, "--prior", prior)
         advantage, accuracy = shown["bags"]["advantage"], shown["bags"]["accuracy"]
         blind = shown["blind_accuracy"]["value"]
         for end in ("certain_lower", "certain_upper"):
@@ -151,7 +145,7 @@ def test_an_accuracy_is_that_of_a_blind_guess_plus_the_advantage(capsys: pytest.
         assert 0.0 < advantage["certain_upper"] < 0.5
 
 
-def test_a_file_with_nan_or_text_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_file_with_nan_or_text_is_refused(privsweep: Command, tmp_path: Path) -> None:
     column = tmp_path / "scores.csv"
     for text, sentence in (
         ("eta\n0.1\nnan\n", "row 2 has no value"),
@@ -161,17 +155,17 @@ def test_a_file_with_nan_or_text_is_refused(capsys: pytest.CaptureFixture[str], 
         ("p\n0.1\n", "Expected a column named eta"),
     ):
         column.write_text(text)
-        assert run(["labels", "--bag-size", "2", "--prior", f"column({column},eta)"]) == 2
-        assert sentence in capsys.readouterr().err
+        assert privsweep("labels", "--bag-size", "2", "--prior", f"column({column},eta)") == 2
+        assert sentence in privsweep.err
 
 
 @pytest.mark.thorough
-def test_a_simulated_quantity_stands_beside_what_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_simulated_quantity_stands_beside_what_is_proved(privsweep: Command) -> None:
     words = ["--bag-size", "24", "--prior", "uniform"]
-    shown = content(capsys, *words)["bags"]["advantage"]
+    shown = content(privsweep, *words)["bags"]["advantage"]
     assert shown["certain_lower"] <= shown["lower"] <= shown["upper"] <= shown["certain_upper"]
-    assert run(["labels", *words]) == 0
-    assert "; certain " in capsys.readouterr().out
+    assert privsweep("labels", *words) == 0
+    assert "; certain " in privsweep.out
 
 
 def test_ends_that_prove_nothing_are_not_printed() -> None:

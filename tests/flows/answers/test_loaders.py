@@ -13,12 +13,6 @@ RUN = ("--steps", 100, "--delta", 1e-5)
 DOORS = (("epsilon", "--sigma", 1), ("noise", "--epsilon", 1), ("profile", "--sigma", 1))
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
-
-
 def test_every_sampler_has_a_loader() -> None:
     assert LOADERS.keys() == SAMPLING.keys()
 

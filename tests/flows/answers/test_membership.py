@@ -1,6 +1,5 @@
 """`privsweep membership`: all upper bounds and attacks on one problem; and its errors."""
 
-import json
 import math
 import random
 from pathlib import Path
@@ -10,21 +9,20 @@ import pytest
 
 from flows.answers.ask import ask
 from flows.answers.membership import AccuracyWeights, Known, sandwich
-from flows.cli.app import run
 from privcore import DomainError, find_problem
+from tests.flows.small_store import Command
 
 PRIVATE = ("--epsilon", "1", "--delta", "0", "--adjacency", "add-remove")
 
 
-def content(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> dict[str, Any]:
-    assert run(["membership", *map(str, words), "--json"]) == code
-    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return printed
+def content(privsweep: Command, *words: object, code: int = 0) -> Any:
+    assert privsweep("membership", *words, "--json") == code
+    return privsweep.json
 
 
-def test_the_bracket_is_between_the_attack_and_the_least_limit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bracket_is_between_the_attack_and_the_least_limit(privsweep: Command) -> None:
     shown = content(
-        capsys, "--law", "uniform(10)", "--records", 100, *PRIVATE, "--attack", 350, 1000, 250, 1000
+        privsweep, "--law", "uniform(10)", "--records", 100, *PRIVATE, "--attack", 350, 1000, 250, 1000
     )
     assert [row["problem"] for row in shown["bounds"]] == [
         "membership-attack-advantage",
@@ -56,9 +54,9 @@ def test_shares_and_weights_become_odds_and_accuracies() -> None:
     assert found["accuracy"]["upper"] == pytest.approx(0.6 + 0.48 * 0.03738873, abs=1e-8)
 
 
-def test_a_proof_needs_no_confidence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["membership", "--bits", "64", "--records", "1000"]) == 0
-    printed = capsys.readouterr().out
+def test_a_proof_needs_no_confidence(privsweep: Command) -> None:
+    assert privsweep("membership", "--bits", "64", "--records", "1000") == 0
+    printed = privsweep.out
     assert "proved" in printed
     assert "with confidence" not in printed
     assert "0.148932" in printed, "sqrt(64 ln 2 / 2000) rounded up"
@@ -66,73 +64,68 @@ def test_a_proof_needs_no_confidence(capsys: pytest.CaptureFixture[str]) -> None
     assert upper == pytest.approx(math.sqrt(64 * math.log(2.0) / 2000.0), rel=1e-6)
 
 
-def test_an_attack_beyond_the_limits_ends_with_1_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["membership", "--attack", "80", "100", "5", "100", *PRIVATE]) == 1
-    assert "the attack exceeds the upper bounds" in capsys.readouterr().out
-    shown = content(capsys, "--attack", 80, 100, 5, 100, *PRIVATE, code=1)
+def test_an_attack_beyond_the_limits_ends_with_1_and_says_so(privsweep: Command) -> None:
+    assert privsweep("membership", "--attack", "80", "100", "5", "100", *PRIVATE) == 1
+    assert "the attack exceeds the upper bounds" in privsweep.out
+    shown = content(privsweep, "--attack", 80, 100, 5, 100, *PRIVATE, code=1)
     assert shown["consistent"] is False
     assert "advantage" not in shown
 
 
-def test_a_column_of_categories_is_a_law_and_a_sample(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_column_of_categories_is_a_law_and_a_sample(privsweep: Command, tmp_path: Path) -> None:
     file = tmp_path / "visits.csv"
     file.write_text("city\n" + "\n".join(["Rome"] * 600 + ["Oslo"] * 300 + ["Bern"] * 100) + "\n")
-    law = content(capsys, "--law", f"column({file},city)", "--records", 50)
-    written = content(capsys, "--law", "atoms(0.6,0.3,0.1)", "--records", 50)
+    law = content(privsweep, "--law", f"column({file},city)", "--records", 50)
+    written = content(privsweep, "--law", "atoms(0.6,0.3,0.1)", "--records", 50)
     assert law["advantage"]["upper"] == pytest.approx(written["advantage"]["upper"], rel=1e-9)
     assert "sha256" not in law["bounds"][0]["known"]
-    sample = content(capsys, "--sample", f"column({file},city)", "--records", 50)
+    sample = content(privsweep, "--sample", f"column({file},city)", "--records", 50)
     assert sample["confidence"] == 0.95
     assert sample["advantage"]["upper"] > law["advantage"]["upper"]
 
 
 def test_the_law_of_a_file_is_proved_for_its_values_alone_and_leads_to_the_sample(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    privsweep: Command, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     file = tmp_path / "drawn.csv"
     file.write_text("value\n" + "\n".join(str(k % 95) for k in range(100)) + "\n")
     words = ["membership", "--law", f"column({file},value)", "--records", "50"]
-    assert run(words) == 0
-    printed = capsys.readouterr().out
+    assert privsweep(*words) == 0
+    printed = privsweep.out
     assert "proved for the values of the file alone" in printed
     assert f"assumed: values that are not in the column value of {file} do not exist" in printed
     assert "--sample" in printed
     assert printed.splitlines()[-1].endswith(", for the values of the file alone")
-    row = content(capsys, *words[1:])["bounds"][0]
+    row = content(privsweep, *words[1:])["bounds"][0]
     assert row["kind"] == "proved for the values of the file alone"
-    assert run([*words, "--epsilon", "0.001", *PRIVATE[2:]]) == 0
-    assert "alone" not in capsys.readouterr().out.splitlines()[-1], "the guarantee alone gives the bracket"
+    assert privsweep(*words, "--epsilon", "0.001", *PRIVATE[2:]) == 0
+    assert "alone" not in privsweep.out.splitlines()[-1], "the guarantee alone gives the bracket"
     assert "do not exist" in row["assumed"]
     for command in (["ask"], ["ask", "--json"], ["lookup", "--compute"], ["lookup", "--compute", "--json"]):
-        assert run([*command, "membership-advantage", f"law=column({file},value)", "records=50"]) == 0
-        assert "do not exist" in capsys.readouterr().out, command
+        assert privsweep(*command, "membership-advantage", f"law=column({file},value)", "records=50") == 0
+        assert "do not exist" in privsweep.out, command
 
 
 @pytest.mark.parametrize("word", ["uniform(100)", "atoms(0.5,0.3,0.2)", "zipf(1.2)"])
-def test_a_law_that_is_written_out_assumes_nothing(capsys: pytest.CaptureFixture[str], word: str) -> None:
-    shown = content(capsys, "--law", word, "--records", 50)
+def test_a_law_that_is_written_out_assumes_nothing(privsweep: Command, word: str) -> None:
+    shown = content(privsweep, "--law", word, "--records", 50)
     assert shown["bounds"][0]["kind"] == "proved"
     assert shown["assumed"] == ""
 
 
 @pytest.mark.parametrize("words", [("--adjacency", "add-remove"), ("--neighbours", "add-remove")])
 def test_an_epsilon_may_be_for_adding_or_removing_a_record(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+    privsweep: Command, words: tuple[str, ...]
 ) -> None:
-    shown = content(capsys, "--epsilon", 1, "--delta", 0, *words)
+    shown = content(privsweep, "--epsilon", 1, "--delta", 0, *words)
     assert shown["bounds"][0]["fields"]["neighbours"] == "add-remove"
     assert shown["advantage"]["upper"] == pytest.approx(math.tanh(0.5), rel=1e-12)
 
 
 @pytest.mark.parametrize("option", ["--adjacency", "--neighbours"])
 @pytest.mark.parametrize("word", ["replace-one", "substitution"])
-def test_replacing_a_record_has_two_names_in_both_options(
-    capsys: pytest.CaptureFixture[str], option: str, word: str
-) -> None:
-    shown = content(capsys, "--epsilon", 1, "--delta", 0, option, word)
+def test_replacing_a_record_has_two_names_in_both_options(privsweep: Command, option: str, word: str) -> None:
+    shown = content(privsweep, "--epsilon", 1, "--delta", 0, option, word)
     assert shown["bounds"][0]["fields"]["neighbours"] == "substitution"
     assert shown["advantage"]["upper"] == pytest.approx(math.tanh(0.25), rel=1e-12)
 
@@ -153,15 +146,15 @@ def test_adding_or_removing_gives_at_most_twice_the_bound_of_replacing_and_never
             assert replaced.upper >= 0.5 * added.upper, fields
 
 
-def test_ends_that_prove_nothing_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ends_that_prove_nothing_are_not_printed(privsweep: Command) -> None:
     attack = ["membership", "--attack", "620", "1000", "40", "1000", "--nonmember-share", "0.9"]
-    assert run([*attack, "--member-weight", "2"]) == 0
-    printed = capsys.readouterr().out
+    assert privsweep(*attack, "--member-weight", "2") == 0
+    printed = privsweep.out
     assert "with confidence 0.95" in printed
     assert "certain" not in printed
     assert "tested records: a share of 0.9 are non-members, a member counts 2" in printed
-    assert run(["membership", "--attack", "560", "1000", "480", "1000", *PRIVATE]) == 0
-    assert "; certain [0, 0.46211" in capsys.readouterr().out
+    assert privsweep("membership", "--attack", "560", "1000", "480", "1000", *PRIVATE) == 0
+    assert "; certain [0, 0.46211" in privsweep.out
 
 
 def test_nothing_known_is_refused_in_python_too() -> None:

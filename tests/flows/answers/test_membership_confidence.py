@@ -1,6 +1,5 @@
 """`privsweep membership`: the confidence of its bracket, and the condition of each bracket."""
 
-import json
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -10,8 +9,8 @@ import pytest
 
 from flows.answers.ask import ask
 from flows.answers.membership import Known, sandwich
-from flows.cli.app import run
 from privcore import DomainError, find_problem
+from tests.flows.small_store import Command
 
 ATTACK = (560, 1000, 480, 1000)
 USELESS = (460, 1000, 480, 1000)
@@ -27,47 +26,41 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def headlines(capsys: pytest.CaptureFixture[str], *words: object) -> list[str]:
+def headlines(privsweep: Command, *words: object) -> list[str]:
     """Return the printed lines of the advantage, of the security and of the accuracy."""
-    assert run(["membership", *map(str, words)]) == 0
-    return capsys.readouterr().out.splitlines()[-3:]
+    assert privsweep("membership", *words) == 0
+    return privsweep.out.splitlines()[-3:]
 
 
-def content(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    assert run(["membership", *map(str, words), "--json"]) == 0
-    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return printed
+def content(privsweep: Command, *words: object) -> Any:
+    return privsweep.told("membership", *words)
 
 
 @pytest.mark.parametrize("word", ["column", "counts"])
 def test_a_certain_bracket_from_the_values_of_a_file_says_so(
-    capsys: pytest.CaptureFixture[str], file: Path, word: str
+    privsweep: Command, file: Path, word: str
 ) -> None:
     words = ("--law", f"{word}({file},x)", "--sample", "1500,1500", "--records", 100)
-    for line in headlines(capsys, *words):
+    for line in headlines(privsweep, *words):
         ahead, proved = line.split("; certain ")
         assert ahead.endswith("with confidence 0.95"), "the sample alone gives the headline"
         assert proved.endswith(f"]{ALONE}")
-    shown = content(capsys, *words)
+    shown = content(privsweep, *words)
     assert shown["conditional"] is False
     assert shown["certain"]["conditional"] is True
 
 
-def test_both_brackets_from_the_values_of_a_file_say_so(
-    capsys: pytest.CaptureFixture[str], file: Path
-) -> None:
+def test_both_brackets_from_the_values_of_a_file_say_so(privsweep: Command, file: Path) -> None:
     words = ("--law", f"column({file},x)", "--records", 100, "--attack", *ATTACK)
-    for line in headlines(capsys, *words):
+    for line in headlines(privsweep, *words):
         ahead, proved = line.split("; certain ")
         assert ahead.endswith(f"with confidence 0.95{ALONE}")
         assert proved.endswith(f"]{ALONE}")
-    shown = content(capsys, *words)
+    shown = content(privsweep, *words)
     assert shown["conditional"] is shown["certain"]["conditional"] is True
 
 
-def test_a_certain_bracket_without_a_file_has_no_condition(
-    capsys: pytest.CaptureFixture[str], file: Path
-) -> None:
+def test_a_certain_bracket_without_a_file_has_no_condition(privsweep: Command, file: Path) -> None:
     words = (
         "--law",
         f"column({file},x)",
@@ -85,19 +78,19 @@ def test_a_certain_bracket_without_a_file_has_no_condition(
         500,
         1000,
     )
-    assert all(ALONE not in line for line in headlines(capsys, *words)), "epsilon gives the upper end"
-    shown = content(capsys, "--law", "uniform(40)", "--records", 100, "--attack", *ATTACK)
+    assert all(ALONE not in line for line in headlines(privsweep, *words)), "epsilon gives the upper end"
+    shown = content(privsweep, "--law", "uniform(40)", "--records", 100, "--attack", *ATTACK)
     assert shown["certain"]["conditional"] is False
 
 
 @pytest.mark.parametrize("confidence", ["0.5", "0.9", "0.95", "0.99"])
 def test_two_bounds_from_data_hold_together_with_the_asked_confidence(
-    capsys: pytest.CaptureFixture[str], confidence: str
+    privsweep: Command, confidence: str
 ) -> None:
     words = ("--sample", SAMPLE, "--records", 50, "--attack", *ATTACK, "--confidence", confidence)
-    for line in headlines(capsys, *words):
+    for line in headlines(privsweep, *words):
         assert line.split("; certain ")[0].endswith(f"] with confidence {confidence}")
-    shown = content(capsys, *words)
+    shown = content(privsweep, *words)
     assert shown["confidence"] == float(confidence)
     each = 1.0 - (1.0 - float(confidence)) / 2.0
     assert [row["confidence"] for row in shown["bounds"]] == pytest.approx([each, each], rel=1e-15)
@@ -144,21 +137,21 @@ def test_one_bound_from_data_has_the_asked_confidence(facts: dict[str, Any]) -> 
     assert found["confidence"] == found["bounds"][0]["confidence"] == 0.9
 
 
-def test_data_that_add_nothing_leave_the_proved_bracket(capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_that_add_nothing_leave_the_proved_bracket(privsweep: Command) -> None:
     words = ("--attack", *USELESS, "--bits", 1, "--records", 50)
-    assert headlines(capsys, *words)[0] == "advantage in [0, 0.0832555]"
-    shown = content(capsys, *words)
+    assert headlines(privsweep, *words)[0] == "advantage in [0, 0.0832555]"
+    shown = content(privsweep, *words)
     assert shown["confidence"] == 1.0
     assert "certain" not in shown
     assert [row["confidence"] for row in shown["bounds"]] == [0.95, 1.0]
 
 
 def test_two_facts_from_data_that_add_nothing_leave_the_proved_bracket(
-    capsys: pytest.CaptureFixture[str], file: Path
+    privsweep: Command, file: Path
 ) -> None:
     facts = ("--attack", *USELESS, "--sample", SAMPLE, "--records", 50)
-    assert headlines(capsys, *facts, "--bits", 1)[0] == "advantage in [0, 0.0832555]"
-    few = headlines(capsys, *facts[:-1], 900, "--law", f"column({file},x)")[0]
+    assert headlines(privsweep, *facts, "--bits", 1)[0] == "advantage in [0, 0.0832555]"
+    few = headlines(privsweep, *facts[:-1], 900, "--law", f"column({file},x)")[0]
     assert few.endswith(f"]{ALONE}")
     assert "confidence" not in few
 
@@ -171,8 +164,8 @@ def test_a_useless_attack_costs_its_error_since_it_was_given_before_its_counts_w
 
 
 def test_an_attack_beyond_a_sample_is_refuted_with_the_asked_confidence(
-    capsys: pytest.CaptureFixture[str],
+    privsweep: Command,
 ) -> None:
     words = ["--sample", "3000", "--records", "10", "--attack", "900", "1000", "10", "1000"]
-    assert run(["membership", *words]) == 1
-    assert "a given fact is false of this learner, with confidence 0.95" in capsys.readouterr().out
+    assert privsweep("membership", *words) == 1
+    assert "a given fact is false of this learner, with confidence 0.95" in privsweep.out

@@ -46,17 +46,11 @@ def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Named:
     return Named(tmp_path, monkeypatch)
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 def test_a_named_table_counts_as_imported_and_unknown_methods_are_refused(
     privsweep: Command, named: Named
 ) -> None:
     table = named.of(row(epsilon(sigma=1.0), Answer.enclosure(0.5, 0.50001)))
-    assert privsweep("lookup", *WORDS, "--json") == 0
-    assert privsweep.json["kind"] == "enclosure, imported and not recomputed"
+    assert privsweep.told("lookup", *WORDS)["kind"] == "enclosure, imported and not recomputed"
     assert privsweep.json["imported"] == [table.version]
     unknown = pa.array(["oracle.unknown"]).cast(table.rows.schema.field("method").type)
     place = table.rows.column_names.index("method")

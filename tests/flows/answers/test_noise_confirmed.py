@@ -17,13 +17,6 @@ from privcore import Point, PrivsweepError, Problem, find, find_problem
 from privcore.params import SIGMA
 from tests.flows.small_store import Command, store_of
 
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)  # without a store
-    return Command(capsys)
-
-
 GAUSS = find_problem("unamplified-epsilon")
 LARGEST = SIGMA.upper
 
@@ -123,44 +116,42 @@ def drawn_runs(count: int) -> list[Any]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("run", drawn_runs(8))
-def test_epsilon_asked_again_is_printed_at_most_the_target(run: tuple[str, ...], command: Command) -> None:
+def test_epsilon_asked_again_is_printed_at_most_the_target(run: tuple[str, ...], privsweep: Command) -> None:
     target, *options = run
-    assert command("noise", "--epsilon", target, *options, "--json") == 0
-    found = command.json
+    found = privsweep.told("noise", "--epsilon", target, *options)
     assert found["gap"] == found["sigma"] / found["sigma_short"] - 1.0
     assert found["lower_short"] > float(target)
     assert found["gap"] <= (0.02 if "--participations" not in run else 0.1)
-    assert command("epsilon", "--sigma", repr(found["sigma"]), *options) == 0
-    printed = command.out.splitlines()[0].rpartition(", ")[2].removesuffix("]")
+    assert privsweep("epsilon", "--sigma", repr(found["sigma"]), *options) == 0
+    printed = privsweep.out.splitlines()[0].rpartition(", ")[2].removesuffix("]")
     assert Decimal(printed) <= Decimal(target)
-    assert command("epsilon", "--sigma", repr(found["sigma"]), *options, "--json") == 0
-    assert [command.json[end] for end in ("lower", "upper")] == [found[end] for end in ("lower", "upper")]
+    assert privsweep("epsilon", "--sigma", repr(found["sigma"]), *options, "--json") == 0
+    assert [privsweep.json[end] for end in ("lower", "upper")] == [found[end] for end in ("lower", "upper")]
 
 
 @pytest.mark.thorough
-def test_a_store_with_narrower_brackets_nearby_changes_no_answer(command: Command, tmp_path: Path) -> None:
+def test_a_store_with_narrower_brackets_nearby_changes_no_answer(privsweep: Command, tmp_path: Path) -> None:
     kind = find_problem("allocation-epsilon")
     method = find("allocation.certified").from_knobs({"tolerance": 1e-3})
     fields = [{"sigma": round(0.633 + 0.0008 * k, 4), "steps": 1000, "delta": 1e-5} for k in range(12)]
     points = [Point(problem=kind.from_fields(each), method=method) for each in fields]
     store = store_of(tmp_path / "store", points)
     options = ("--sampling", "allocation", "--steps", 1000, "--delta", 1e-5, "--store", store, "--json")
-    assert command("noise", "--epsilon", 1, *options) == 0
-    sigma = command.json["sigma"]
-    assert command("epsilon", "--sigma", sigma, *options) == 0
-    stored = command.json
+    assert privsweep("noise", "--epsilon", 1, *options) == 0
+    sigma = privsweep.json["sigma"]
+    assert privsweep("epsilon", "--sigma", sigma, *options) == 0
+    stored = privsweep.json
     assert (stored["source"], stored["upper"] <= 1.0) == ("computed", True)
-    assert command("epsilon", "--sigma", sigma, *options[:-3], "--json") == 0
-    assert [command.json[end] for end in ("lower", "upper")] == [stored[end] for end in ("lower", "upper")]
+    assert privsweep("epsilon", "--sigma", sigma, *options[:-3], "--json") == 0
+    assert [privsweep.json[end] for end in ("lower", "upper")] == [stored[end] for end in ("lower", "upper")]
 
 
-def test_the_smaller_noise_that_narrower_brackets_allow_is_printed(command: Command) -> None:
+def test_the_smaller_noise_that_narrower_brackets_allow_is_printed(privsweep: Command) -> None:
     run = ("--sampling", "allocation", "--steps", 1000, "--delta", 1e-5)
     options = ("--epsilon", 1, *run, "--precision", 1e-5)
-    assert command("noise", *options) == 0
-    text = command.out
-    assert command("noise", *options, "--json") == 0
-    found = command.json
+    assert privsweep("noise", *options) == 0
+    text = privsweep.out
+    found = privsweep.told("noise", *options)
     assert found["sigma_short"] < found["sigma_least"] < found["sigma"]
     assert f"sigma {found['sigma_least']} suffices by narrower brackets only: epsilon is at most 0.99" in text
     fields = found["fields"] | {"sigma": found["sigma_least"]}

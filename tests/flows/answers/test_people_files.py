@@ -1,14 +1,13 @@
 """Files as people have them: read as they stand, or refused in one sentence that names row and column."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scipy.stats import binom
 
-from flows.cli.app import run
 from tests.data import people
+from tests.flows.small_store import Command
 
 pytestmark = pytest.mark.sampled(20)
 
@@ -23,20 +22,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def printed(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    assert run([*map(str, words), "--json"]) == 0, capsys.readouterr().err
-    content: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return content
+def printed(privsweep: Command, *words: object) -> Any:
+    assert privsweep(*words, "--json") == 0, privsweep.err
+    return privsweep.json
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+def refusal(privsweep: Command, *words: object) -> str:
     """The sentence with which a command refuses a file; it is one printable line."""
-    assert run(list(map(str, words))) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("privsweep: ")
-    assert captured.err.endswith(".\n")
-    assert captured.err.removesuffix("\n").isprintable()
+    assert privsweep(*words) == 2
+    assert privsweep.out == ""
+    assert privsweep.err.startswith("privsweep: ")
+    assert privsweep.err.endswith(".\n")
+    assert privsweep.err.removesuffix("\n").isprintable()
     for word in (
         "codec",
         "CSV parse",
@@ -47,8 +44,8 @@ def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
         "numpy",
         "[Content_Types]",
     ):
-        assert word not in captured.err
-    return captured.err
+        assert word not in privsweep.err
+    return privsweep.err
 
 
 # ------------------------------------------------------------------------------------------------ categories
@@ -87,31 +84,27 @@ def test_the_direct_sum_agrees_with_published_values() -> None:
 
 @pytest.mark.parametrize(("file", "column", "different"), CATEGORIES)
 def test_categories_are_texts_as_they_stand_in_the_file(
-    file: str, column: str, different: int, folder: Path, capsys: pytest.CaptureFixture[str]
+    file: str, column: str, different: int, folder: Path, privsweep: Command
 ) -> None:
     law = f"column({folder / file},{column})"
-    shown = printed(capsys, "membership", "--law", law, "--records", 100)
+    shown = printed(privsweep, "membership", "--law", law, "--records", 100)
     truth = advantage(different, 100)
     assert truth <= shown["advantage"]["upper"] < truth * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("number", range(13))
-def test_a_word_for_a_missing_value_is_refused_in_csv(
-    number: int, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_word_for_a_missing_value_is_refused_in_csv(number: int, folder: Path, privsweep: Command) -> None:
     file = folder / f"missing-{number}.csv"
-    said = refusal(capsys, "membership", "--law", f"column({file},city)", "--records", 9)
+    said = refusal(privsweep, "membership", "--law", f"column({file},city)", "--records", 9)
     assert f"in each row of the column city of {file}; row 2 has no value" in said
 
 
 @pytest.mark.parametrize(
     "file", ["missing-null.jsonl", "missing-name.jsonl", "missing.parquet", "missing-line.csv"]
 )
-def test_a_missing_value_is_refused_in_every_format(
-    file: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_value_is_refused_in_every_format(file: str, folder: Path, privsweep: Command) -> None:
     for kind, words in {"law": ["--law"], "sample": ["--sample"]}.items():
-        said = refusal(capsys, "membership", *words, f"column({folder / file},city)", "--records", 9)
+        said = refusal(privsweep, "membership", *words, f"column({folder / file},city)", "--records", 9)
         assert f"{folder / file}; row 2 " in said, kind
 
 
@@ -130,19 +123,21 @@ def test_a_missing_value_is_refused_in_every_format(
     ],
 )
 def test_labels_are_no_probabilities_unless_somebody_says_so(
-    file: str, column: str, mean: float, folder: Path, capsys: pytest.CaptureFixture[str]
+    file: str, column: str, mean: float, folder: Path, privsweep: Command
 ) -> None:
     place = f"{folder / file},{column}"
-    said = refusal(capsys, "labels", "--prior", f"column({place})", "--bag-size", 2)
+    said = refusal(privsweep, "labels", "--prior", f"column({place})", "--bag-size", 2)
     assert f"their mean, {mean}, or scores of a calibrated model" in said
     assert said.endswith(f"write certain({place}).\n")
-    shown = printed(capsys, "labels", "--prior", f"certain({place})", "--bag-size", 2)
+    shown = printed(privsweep, "labels", "--prior", f"certain({place})", "--bag-size", 2)
     assert shown["prior"].startswith(f"column({place},sha256:")
 
 
-def test_probabilities_may_have_decimal_commas(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_probabilities_may_have_decimal_commas(folder: Path, privsweep: Command) -> None:
     fingerprints = [
-        printed(capsys, "labels", "--prior", f"column({folder / file},score)", "--bag-size", 2)["prior"][-65:]
+        printed(privsweep, "labels", "--prior", f"column({folder / file},score)", "--bag-size", 2)["prior"][
+            -65:
+        ]
         for file in ("clicks.csv", "commas.csv")
     ]
     assert fingerprints[0] == fingerprints[1]
@@ -180,16 +175,16 @@ def correct() -> int:
 
 @pytest.mark.parametrize("file", ["scores.csv", "scores.jsonl", *(f"scores-{name}" for name in SCORES)])
 def test_every_spelling_of_the_same_scores_gives_the_same_audit(
-    file: str, correct: int, folder: Path, capsys: pytest.CaptureFixture[str]
+    file: str, correct: int, folder: Path, privsweep: Command
 ) -> None:
-    shown = printed(capsys, "audit", "--scores", folder / file, *AUDIT)
+    shown = printed(privsweep, "audit", "--scores", folder / file, *AUDIT)
     assert (shown["canaries"], shown["correct"]) == (200, correct)
 
 
-def test_infinite_scores_are_ranked(correct: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_infinite_scores_are_ranked(correct: int, folder: Path, privsweep: Command) -> None:
     for words in ([], ["--clearest"], ["--rates"], ["--one-sided"]):
-        assert printed(capsys, "audit", "--scores", folder / "scores-infinite.csv", *AUDIT, *words)
-    shown = printed(capsys, "audit", "--scores", folder / "scores-infinite.csv", *AUDIT)
+        assert printed(privsweep, "audit", "--scores", folder / "scores-infinite.csv", *AUDIT, *words)
+    shown = printed(privsweep, "audit", "--scores", folder / "scores-infinite.csv", *AUDIT)
     assert shown["correct"] == correct, "the infinite scores are among the 50 highest"
 
 
@@ -235,24 +230,22 @@ SENTENCES = [
 
 @pytest.mark.parametrize(("file", "sentence"), FORMATS)
 def test_a_format_that_is_not_read_is_named(
-    file: str, sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    file: str, sentence: str, folder: Path, privsweep: Command
 ) -> None:
-    said = refusal(capsys, "audit", "--scores", folder / file, *AUDIT)
+    said = refusal(privsweep, "audit", "--scores", folder / file, *AUDIT)
     assert f"Expected a Parquet, CSV, JSONL, NPY or NPZ file, but {folder / file} {sentence}" in said
     law = f"column({folder / file},score)"
-    assert sentence in refusal(capsys, "membership", "--law", law, "--records", 9)
-    assert sentence in refusal(capsys, "labels", "--prior", law, "--bag-size", 2)
+    assert sentence in refusal(privsweep, "membership", "--law", law, "--records", 9)
+    assert sentence in refusal(privsweep, "labels", "--prior", law, "--bag-size", 2)
 
 
 @pytest.mark.parametrize("words", [["epsilon", "--delta", "1e-5", "--run"], ["plan"], ["table", "show"]])
-def test_bytes_do_not_reach_the_terminal(
-    words: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert f"{folder / 'noise.csv'}" in refusal(capsys, *words, folder / "noise.csv")
+def test_bytes_do_not_reach_the_terminal(words: list[str], folder: Path, privsweep: Command) -> None:
+    assert f"{folder / 'noise.csv'}" in refusal(privsweep, *words, folder / "noise.csv")
 
 
 @pytest.mark.parametrize(("file", "sentence"), SENTENCES)
 def test_a_row_that_cannot_be_read_is_named(
-    file: str, sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    file: str, sentence: str, folder: Path, privsweep: Command
 ) -> None:
-    assert sentence.format(folder / file) in refusal(capsys, "audit", "--scores", folder / file, *AUDIT)
+    assert sentence.format(folder / file) in refusal(privsweep, "audit", "--scores", folder / file, *AUDIT)

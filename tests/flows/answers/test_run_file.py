@@ -8,7 +8,6 @@ import pytest
 from flows.answers.parse import SAMPLING
 from flows.answers.question import question, run_question, typed
 from privcore import DomainError, PrivsweepError, find_problem
-from tests.flows.small_store import Command
 
 RUN = """
 adjacency = "zero-out"
@@ -28,12 +27,6 @@ sigma = 1.1
 sampling_probability = 0.01
 steps = 30
 """
-
-
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
 
 
 def written(folder: Path, text: str) -> str:

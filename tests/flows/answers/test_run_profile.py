@@ -27,11 +27,6 @@ MU = 1.0
 """Distance of the means in the run `PUBLIC`."""
 
 
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 @pytest.fixture(scope="module")
 def public() -> RunProfile:
     return run_profile(PUBLIC, "add-remove", {})
@@ -148,10 +143,10 @@ def test_bounds_that_hold_within_a_distance_count_in_a_profile() -> None:
     assert moved or len(profile.bounds.above) == 1
 
 
-def test_the_table_has_both_ends_and_mu_only_with_its_smallest_rate(command: Command) -> None:
+def test_the_table_has_both_ends_and_mu_only_with_its_smallest_rate(privsweep: Command) -> None:
     words = ("profile", "--sampling", "poisson", "--sigma", 1, "--steps", 50, "--sampling-probability", 0.02)
-    assert command(*words, "--fpr", 0.01, "--delta", 1e-5, "--smallest-fpr", 1e-4) == 0
-    lines = command.out.splitlines()
+    assert privsweep(*words, "--fpr", 0.01, "--delta", 1e-5, "--smallest-fpr", 1e-4) == 0
+    lines = privsweep.out.splitlines()
     assert lines[0] == "poisson(sigma=1,sampling_probability=0.02,steps=50) adjacency=add-remove"
     assert lines[1].split() == ["quantity", "at", "lower", "upper"]
     (mu,) = [
@@ -166,9 +161,8 @@ def test_the_table_has_both_ends_and_mu_only_with_its_smallest_rate(command: Com
     assert sum(line.startswith("epsilon ") for line in lines) == 1
 
 
-def test_json_has_all_digits_and_the_curve(command: Command) -> None:
-    assert command("profile", "--run", PUBLIC, "--adjacency", "remove", "--tpr", 0.1, "--json") == 0
-    content = command.json
+def test_json_has_all_digits_and_the_curve(privsweep: Command) -> None:
+    content = privsweep.told("profile", "--run", PUBLIC, "--adjacency", "remove", "--tpr", 0.1)
     assert content["phases"] == PUBLIC
     assert content["mu_without_sampling"] == pytest.approx(MU)
     assert {"quantity", "at", "lower", "upper"} == set(content["profile"][0])
@@ -213,7 +207,7 @@ def test_the_options_of_one_phase_mean_the_same_as_for_epsilon() -> None:
 
 
 def test_a_file_of_a_run_gives_its_phases_its_relation_and_its_delta(
-    tmp_path: Path, command: Command
+    tmp_path: Path, privsweep: Command
 ) -> None:
     path = tmp_path / "run.toml"
     path.write_text(
@@ -221,13 +215,12 @@ def test_a_file_of_a_run_gives_its_phases_its_relation_and_its_delta(
         '[[phase]]\nsampling = "none"\nsigma = 2\nsteps = 4\n'
         '[[phase]]\nsampling = "poisson"\nsigma = 1\nsampling_probability = 0.02\nsteps = 100\n'
     )
-    assert command("profile", "--run", path, "--json") == 0
-    content = command.json
+    content = privsweep.told("profile", "--run", path)
     assert (content["phases"], content["adjacency"]) == (f"{PUBLIC}; {SAMPLED}", "remove")
     assert [line["at"] for line in content["profile"] if line["quantity"] == "epsilon"] == [{"delta": 1e-7}]
-    assert command("profile", "--run", path, "--adjacency", "add", "--delta", 1e-3, "--json") == 0
-    assert command.json["adjacency"] == "add"
-    assert command.json["profile"][0]["at"] == {"delta": 1e-3}
+    assert privsweep("profile", "--run", path, "--adjacency", "add", "--delta", 1e-3, "--json") == 0
+    assert privsweep.json["adjacency"] == "add"
+    assert privsweep.json["profile"][0]["at"] == {"delta": 1e-3}
 
 
 @pytest.mark.thorough

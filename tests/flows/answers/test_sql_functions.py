@@ -20,11 +20,6 @@ pytestmark = pytest.mark.sampled(3)
 
 
 @pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
-@pytest.fixture
 def root(tmp_path: Path) -> Path:
     put(tmp_path / "store", row(epsilon(), Answer.enclosure(4.37717, 4.37718)))
     return tmp_path / "store"
@@ -133,10 +128,8 @@ def test_a_query_ends_in_time_although_every_row_computes(root: Path) -> None:
 
 def test_kept_answers_are_in_the_store(privsweep: Command, root: Path) -> None:
     query = "select certified_epsilon(sampling := 'none', sigma := 2, delta := 1e-5).source as source"
-    assert privsweep("sql", query, "--store", root, "--keep", "--json") == 0
-    assert privsweep.json == [{"source": "computed"}]
-    assert privsweep("sql", query, "--store", root, "--json") == 0
-    assert privsweep.json == [{"source": "store"}]
+    assert privsweep.told("sql", query, "--store", root, "--keep") == [{"source": "computed"}]
+    assert privsweep.told("sql", query, "--store", root) == [{"source": "store"}]
     assert privsweep("verify", "--store", root) == 0
 
 

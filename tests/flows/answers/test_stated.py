@@ -15,6 +15,7 @@ from flows.spec.sweep import parse
 from privcore import PROBLEMS, DomainError, Problem, find_problem
 from storage import open_store
 from storage.errors import QueryError
+from tests.flows.small_store import Command
 from tests.privcore.draws import draw_problem
 
 STATED = [(kind.name, name) for kind in PROBLEMS for name in kind.stated]
@@ -58,27 +59,24 @@ def words(fields: dict[str, float]) -> list[str]:
 
 @pytest.mark.parametrize("command", ["ask", "lookup", "plan", "run"])
 def test_commands_refuse_a_question_that_leaves_the_relation_out(
-    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    command: str, privsweep: Command, tmp_path: Path
 ) -> None:
     store = ["--store", str(tmp_path)]
     stated = ["membership-private-advantage", *words(CLAIM), "neighbours=add-remove"]
-    assert run(["run", *stated, *store]) == 0
-    capsys.readouterr()
+    assert privsweep("run", *stated, *store) == 0
     option = [] if command == "ask" else store
-    assert run([command, *stated[:-1], *option]) == 2
-    assert capsys.readouterr().err == f"privsweep: {SENTENCE}\n"
-    assert run([command, *stated, *option]) == 0
+    assert privsweep(command, *stated[:-1], *option) == 2
+    assert privsweep.err == f"privsweep: {SENTENCE}\n"
+    assert privsweep(command, *stated, *option) == 0
 
 
-def test_a_typed_grid_states_a_field_wherever_it_matters(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_typed_grid_states_a_field_wherever_it_matters(privsweep: Command, tmp_path: Path) -> None:
     grid = ["plan", "label-member-advantage", "mechanism=llp", "--store", str(tmp_path)]
-    assert run([*grid, "bag=0.5"]) == 0, "a bag of one example has one member"
-    assert run([*grid, "bag=0.5,0.2"]) == 2
-    assert "Expected member for label-member-advantage" in capsys.readouterr().err
-    assert run([*grid, "bag=0.5,0.2", "--method", "labels.member"]) == 2
-    assert run([*grid, "bag=0.5,0.2", "member=1,2"]) == 0
+    assert privsweep(*grid, "bag=0.5") == 0, "a bag of one example has one member"
+    assert privsweep(*grid, "bag=0.5,0.2") == 2
+    assert "Expected member for label-member-advantage" in privsweep.err
+    assert privsweep(*grid, "bag=0.5,0.2", "--method", "labels.member") == 2
+    assert privsweep(*grid, "bag=0.5,0.2", "member=1,2") == 0
 
 
 def test_lines_python_the_page_and_sql_refuse_it_too(tmp_path: Path) -> None:

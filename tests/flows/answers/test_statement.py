@@ -31,12 +31,6 @@ PHASES = (
 CASES = [*((("--sampling", name), words) for name, words in RUNS.items()), ((), PHASES)]
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
-
-
 @pytest.mark.parametrize(("sampling", "words"), CASES, ids=str)
 def test_every_run_has_a_statement_with_rounded_ends_and_the_proofs(
     privsweep: Command, sampling: tuple[str, ...], words: tuple[object, ...]
@@ -79,8 +73,7 @@ def test_every_neighbouring_relation_has_words(kind: str) -> None:
 def test_a_statement_bounds_membership_tests_and_one_example_of_an_owner(privsweep: Command) -> None:
     """For steps that all use 3 examples, everything follows from mu = 3 sqrt(4) / 6 = 1."""
     words = ("--run", "none(sigma=6,steps=4,group=3)", "--adjacency", "zero-out", "--delta", 1e-5)
-    assert privsweep("epsilon", *words, "--statement", "text", "--json") == 0
-    facts = privsweep.json["statement"]
+    facts = privsweep.told("epsilon", *words, "--statement", "text")["statement"]
     told = facts["membership"]
     normal = NormalDist()
     for each, rate in zip(told["rates"], (1e-3, 1e-2), strict=True):
@@ -117,8 +110,7 @@ def test_a_direction_does_not_hide_tests_of_membership(
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_a_direction_of_shuffling_is_one_of_zero_out(privsweep: Command, direction: str) -> None:
     words = ("epsilon", "--sampling", "shuffling", "--sigma", 2, "--steps", 20, "--delta", 1e-5)
-    assert privsweep(*words, "--adjacency", direction, "--statement", "text", "--json") == 0
-    facts = privsweep.json["statement"]
+    facts = privsweep.told(*words, "--adjacency", direction, "--statement", "text")["statement"]
     assert facts["adjacency"] == f"zero-out-{direction}"
     assert f"zero-out, in the direction {direction}" in facts["text"]
     assert facts["membership"]["largest_advantage"] > 0.0
@@ -128,8 +120,7 @@ def test_a_statement_about_a_stored_answer_computes_nothing(privsweep: Command, 
     fields = {"sigma": 2, "steps": 20, "sampling_probability": 0.1, "delta": 1e-5}
     store = store_of(tmp_path / "small", [point("poisson-epsilon", "poisson.certified", **fields)])
     words = ("epsilon", "--sampling", "poisson", *RUNS["poisson"], "--delta", 1e-5, "--store", store)
-    assert privsweep(*words, "--stored-only", "--statement", "text", "--json") == 0
-    assert privsweep.json["statement"]["membership"] is None
+    assert privsweep.told(*words, "--stored-only", "--statement", "text")["statement"]["membership"] is None
     assert "Membership:" not in privsweep.json["statement"]["text"]
     assert privsweep(*words, "--statement", "text") == 0
     assert "Membership:" in privsweep.out

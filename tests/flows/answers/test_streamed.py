@@ -18,6 +18,7 @@ from flows.cli.app import run
 from privcore import LimitError
 from storage import QueryError, open_store
 from storage.sql.query import ROWS
+from tests.flows.small_store import Command
 from tests.storage.made_up import put, rows
 
 PRIVSWEEP = Path(sys.executable).with_name("privsweep")
@@ -104,11 +105,9 @@ def test_an_error_in_the_middle_of_a_result_is_one_sentence(
     assert b"late" in printed.err
 
 
-def test_a_table_of_many_rows_has_its_names_once_in_a_pipe(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["sql", "select range as a from range(25000)", "--store", str(store)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_table_of_many_rows_has_its_names_once_in_a_pipe(store: Path, privsweep: Command) -> None:
+    assert privsweep("sql", "select range as a from range(25000)", "--store", store) == 0
+    lines = privsweep.out.splitlines()
     assert [line.strip() for line in lines] == ["a", *map(str, range(25_000))]
 
 

@@ -1,17 +1,16 @@
 """False rows of earlier versions of a method: readers of bounds leave them out, raw rows are marked."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from flows.cli.app import run
 from privcore import Answer, Problem, find, find_problem
 from privcore.stored_names import USED_SINCE
 from storage import open_store
 from storage.export import write_store_sql
 from storage.place.located import located
 from storage.table.lookup_table import lookup_table
+from tests.flows.small_store import Command
 from tests.storage.made_up import put, row
 from tests.storage.plain import plainly
 
@@ -45,27 +44,24 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "conflicts",
     ],
 )
-def test_brackets_macros_and_exports_of_them_leave_it_out(
-    store: Path, rows: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_brackets_macros_and_exports_of_them_leave_it_out(store: Path, rows: str, privsweep: Command) -> None:
     with open_store(store) as opened:
         assert 0.02 not in [each["upper"] for each in opened.sql(f"from {rows}").to_pylist()]
         write_store_sql(located(store))
     assert ["0.02"] not in plainly(store, f"select upper from {rows}")[0]
     for command in ("sql", "export"):
-        assert run([command, f"select upper from {rows}", "--store", str(store)]) == 0
-        printed = capsys.readouterr()
-        assert "0.02" not in printed.out
-        assert "superseded" not in printed.err
+        assert privsweep(command, f"select upper from {rows}", "--store", store) == 0
+        assert "0.02" not in privsweep.out
+        assert "superseded" not in privsweep.err
 
 
-def test_lookups_leave_it_out(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lookups_leave_it_out(store: Path, privsweep: Command) -> None:
     with open_store(store) as opened:
         found = opened.lookup(question())
     assert found is None or found.upper > 0.5
     words = [f"{name}={value}" for name, value in {**FIELDS, "adjacency": "remove"}.items()]
-    assert run(["lookup", "allocation-epsilon", *words, "--store", str(store), "--json"]) in (0, 3)
-    assert "0.02" not in capsys.readouterr().out
+    assert privsweep("lookup", "allocation-epsilon", *words, "--store", store, "--json") in (0, 3)
+    assert "0.02" not in privsweep.out
 
 
 def test_published_tables_leave_it_out(store: Path) -> None:
@@ -73,15 +69,14 @@ def test_published_tables_leave_it_out(store: Path) -> None:
         assert lookup_table(opened).rows["upper"].to_pylist() == [0.5]
 
 
-def test_raw_rows_show_and_mark_it(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_raw_rows_show_and_mark_it(store: Path, privsweep: Command) -> None:
     for rows in ("results", "allocation_epsilon"):
-        assert run(["export", f"select upper from {rows} order by 1", "--store", str(store)]) == 0
-        printed = capsys.readouterr()
-        assert printed.out == "upper\n0.02\n0.5\n"
-        assert "1 stored row is of a superseded version of allocation.certified" in printed.err
+        assert privsweep("export", f"select upper from {rows} order by 1", "--store", store) == 0
+        assert privsweep.out == "upper\n0.02\n0.5\n"
+        assert "1 stored row is of a superseded version of allocation.certified" in privsweep.err
     query = "select method_version, upper from superseded join results using (point_id, method_version)"
-    assert run(["sql", query, "--json", "--store", str(store)]) == 0
+    assert privsweep("sql", query, "--json", "--store", store) == 0
     version = USED_SINCE["allocation.certified"] - 1
-    assert json.loads(capsys.readouterr().out) == [{"method_version": version, "upper": 0.02}]
+    assert privsweep.json == [{"method_version": version, "upper": 0.02}]
     write_store_sql(located(store))
     assert plainly(store, "select method from superseded") == [[["allocation.certified"]]]

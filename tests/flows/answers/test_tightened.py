@@ -30,11 +30,6 @@ def question(problem: Problem) -> list[str]:
     return [problem.name, *(f"{name}={value}" for name, value in problem.as_fields().items())]
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Random allocation, true and tight at two noises, and without amplification at one."""
@@ -73,23 +68,17 @@ def test_a_tight_answer_computes_nothing(privsweep: Command, wide: Path) -> None
     assert "wider" not in privsweep.out
 
 
-def test_without_a_stored_answer_the_computed_one_is_printed(
-    privsweep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_without_a_stored_answer_the_computed_one_is_printed(privsweep: Command, tmp_path: Path) -> None:
     words = ("lookup", *question(epsilon(sigma=2.0)))
     assert privsweep(*words) == 3
-    assert privsweep(*words, "--compute", "--json") == 0
-    assert privsweep.json["source"] == "computed"
+    assert privsweep.told(*words, "--compute")["source"] == "computed"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_kept_bounds_answer_the_next_lookup(privsweep: Command, wide: Path) -> None:
     words = ("lookup", *question(allocation()), "--store", wide)
-    assert privsweep(*words, "--compute", "--keep", "--json") == 0
-    computed = privsweep.json
-    assert privsweep(*words, "--json") == 0
-    stored = privsweep.json
+    computed = privsweep.told(*words, "--compute", "--keep")
+    stored = privsweep.told(*words)
     assert stored["source"] == "store"
     assert (stored["lower"], stored["upper"]) == (computed["lower"], computed["upper"])
     assert (
@@ -106,8 +95,7 @@ def test_the_better_end_of_both_sources_is_taken_and_named(privsweep: Command, w
     better = (true.lower + true.upper) / 2
     put(wide, row(problem, Answer.at_most(better), method=find("allocation.direct")()))
     words = ("lookup", *question(problem), "--store", wide, "--compute", "--explain")
-    assert privsweep(*words, "--json") == 0
-    found: Mapping[str, Any] = privsweep.json
+    found: Mapping[str, Any] = privsweep.told(*words)
     assert found["source"] == "store-computed"
     assert (found["lower"], found["upper"]) == (true.lower, better)
     assert (found["lower_from"], found["upper_from"]["sigma"]) == (None, 1.0)
@@ -153,8 +141,7 @@ def test_an_end_by_convexity_names_both_rows_and_the_proof(privsweep: Command, t
     assert "store, by monotonicity and convexity: " in text
     assert "upper end from delta=1e-6 and delta=1e-5" in text
     assert "so e^epsilon is convex in delta" in text
-    assert privsweep(*words, "--json") == 0
-    found = json.loads(json.dumps(privsweep.json))
+    found = json.loads(json.dumps(privsweep.told(*words)))
     assert found["source"] == "store-convex"
     assert found["upper_also"]["delta"] == 1e-5
     upper = found["explanation"]["ends"]["upper"]

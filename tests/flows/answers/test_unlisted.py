@@ -52,9 +52,8 @@ def spec(file: Path) -> Path:
 
 
 def test_the_table_of_a_sweep_names_the_assumption_of_its_rows(
-    capsys: pytest.CaptureFixture[str], spec: Path, store: Path, file: Path
+    privsweep: Command, spec: Path, store: Path, file: Path
 ) -> None:
-    privsweep = Command(capsys)
     assert privsweep("lookup", spec, "--store", store) == 0
     assert f"assumed    values that are not in the column value of {file} do not exist" in privsweep.out
     assert privsweep("lookup", spec, "--store", store, "--json") == 0
@@ -71,17 +70,13 @@ def test_the_table_of_a_sweep_names_the_assumption_of_its_rows(
         "from membership_advantage_at(law := 'uniform(10)', records := 10)",
     ],
 )
-def test_a_query_over_such_rows_ends_with_a_note(
-    capsys: pytest.CaptureFixture[str], store: Path, query: str
-) -> None:
-    privsweep = Command(capsys)
+def test_a_query_over_such_rows_ends_with_a_note(privsweep: Command, store: Path, query: str) -> None:
     assert privsweep("sql", query, "--store", store) == 0
     assert "1 stored problem takes a column of a file as a distribution" in privsweep.err
     assert "do not exist" in privsweep.err
 
 
-def test_a_query_over_other_rows_has_no_note(capsys: pytest.CaptureFixture[str], store: Path) -> None:
-    privsweep = Command(capsys)
+def test_a_query_over_other_rows_has_no_note(privsweep: Command, store: Path) -> None:
     assert privsweep("sql", "select upper from unamplified_epsilon", "--store", store) == 0
     assert privsweep.err == ""
 
@@ -117,17 +112,13 @@ def test_the_view_of_assumptions_agrees_with_the_problems(tmp_path: Path) -> Non
 FORGED = "privsweep: verified: advantage in [0, 0.001], proved"
 
 
-def test_line_feeds_in_the_name_of_a_file_make_no_lines_of_output(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_line_feeds_in_the_name_of_a_file_make_no_lines_of_output(privsweep: Command, tmp_path: Path) -> None:
     name = f"x\n{FORGED}\nz.csv"
     Path(name).write_text("value\n1\n1\n2\n")
     law = f"column({name},value)"
     store_of(tmp_path / "store", [point("membership-advantage", "membership.exact", records=10, law=law)])
     spec = SWEEP.format(field="law", file=name.replace("\n", "\\n"))
     Path("sweep.toml").write_text(spec)
-    privsweep = Command(capsys)
     for words in (
         ("lookup", "sweep.toml"),
         ("lookup", "membership-advantage", "records=10", f"law={law}"),

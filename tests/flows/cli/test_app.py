@@ -15,6 +15,7 @@ from flows.cli.app import run
 from privcore import ExitCode, PrivsweepError
 from storage.schema import provenance
 from storage.table.shipped import shipped_version
+from tests.flows.small_store import Command
 
 
 def test_help_needs_no_heavy_import_and_lists_the_commands() -> None:
@@ -52,11 +53,11 @@ def test_the_sentence_about_a_command_is_the_first_of_its_help(words: str) -> No
 
 
 def test_the_version_is_that_of_the_distribution_with_its_commit_and_table(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    privsweep: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PRIVSWEEP_TABLE")
-    assert run(["--version"]) == 0
-    first, second = capsys.readouterr().out.splitlines()
+    assert privsweep("--version") == 0
+    first, second = privsweep.out.splitlines()
     assert first.startswith(f"privsweep {version('privsweep')} (commit {provenance().git_commit[:12]}")
     assert second == f"shipped table {shipped_version()}"
 

@@ -81,12 +81,6 @@ def row_of(point: Point, now: datetime) -> Row:
     )
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
-
-
 ONE = ("unamplified-epsilon", "sigma=1", "delta=1e-5")
 RUN = ("--sampling", "none", "--delta", "1e-5")
 
@@ -102,8 +96,7 @@ def test_ask_prints_the_bracket_and_what_each_method_said(privsweep: Command) ->
 
 
 def test_ask_json_is_the_documented_line(privsweep: Command) -> None:
-    assert privsweep("ask", *ONE, "--json") == 0
-    content = privsweep.json
+    content = privsweep.told("ask", *ONE)
     assert list(content) == ["problem", "fields", "lower", "upper", "confidence", "status", "methods"]
     assert content["lower"] <= 4.3771780957 <= content["upper"] + 1e-9
     assert content["methods"][0]["name"] == "unamplified.exact"
@@ -115,13 +108,11 @@ def test_ask_takes_the_named_method_only(privsweep: Command) -> None:
 
 
 def test_whole_numbers_may_be_written_with_an_exponent(privsweep: Command) -> None:
-    assert privsweep("ask", *ONE, "steps=1e4", "--json") == 0
-    assert privsweep.json["fields"]["steps"] == 10_000
+    assert privsweep.told("ask", *ONE, "steps=1e4")["fields"]["steps"] == 10_000
 
 
 def test_a_cost_above_the_limit_is_exit_code_4(privsweep: Command) -> None:
-    assert privsweep("ask", *ONE, "--limit-seconds", "1e-9", "--json") == 4
-    assert privsweep.json["status"] == "timeout"
+    assert privsweep.told("ask", *ONE, "--limit-seconds", "1e-9", code=4)["status"] == "timeout"
     assert "Not started" in privsweep.err
 
 
@@ -187,8 +178,7 @@ def test_epsilon_comes_from_the_store_where_the_question_is_stored(privsweep: Co
     words = ("epsilon", *RUN, "--sigma", "1", "--store", store)
     assert privsweep(*words) == 0
     assert "source     store, exactly this problem" in privsweep.out
-    assert privsweep(*words, "--json") == 0
-    content = privsweep.json
+    content = privsweep.told(*words)
     assert (content["source"], content["method"]) == ("store", "unamplified.exact")
     assert content["adjacency"] == "add-remove"
     assert content["lower"] <= 4.37717809568 <= content["upper"]
@@ -200,11 +190,9 @@ def test_epsilon_between_grid_points_is_computed_unless_only_stored_is_asked(
     privsweep: Command, store: Path
 ) -> None:
     words = ("epsilon", *RUN, "--sigma", "1.5", "--store", store)
-    assert privsweep(*words, "--json") == 0
-    computed = privsweep.json
+    computed = privsweep.told(*words)
     assert computed["source"] == "computed"
-    assert privsweep(*words, "--stored-only", "--json") == 0
-    stored = privsweep.json
+    stored = privsweep.told(*words, "--stored-only")
     assert stored["source"] == "store-monotone"
     assert stored["upper_from"]["sigma"] == 1.0
     assert stored["lower_from"]["sigma"] == 2.0
@@ -232,8 +220,7 @@ def test_stored_only_without_an_answer_is_exit_code_3_and_says_what_is_stored(
 
 def test_random_allocation_is_answered_in_one_command(privsweep: Command) -> None:
     words = ("--sampling", "allocation", "--sigma", "1", "--steps", "10000", "--delta", "1e-8")
-    assert privsweep("epsilon", *words, "--json") == 0
-    content = privsweep.json
+    content = privsweep.told("epsilon", *words)
     assert content["upper"] / content["lower"] <= 1.001
     assert content["lower"] <= 0.060402 <= content["upper"], "between the bounds of a finer grid"
     assert content["problem"] == "allocation-epsilon"
@@ -241,8 +228,7 @@ def test_random_allocation_is_answered_in_one_command(privsweep: Command) -> Non
 
 def test_examples_and_batch_size_give_the_steps_and_a_large_delta_is_told(privsweep: Command) -> None:
     sizes = ("--sampling", "allocation", "--examples", "60000", "--batch-size", "256")
-    assert privsweep("epsilon", "--sigma", "1", "--delta", "1e-3", *sizes, "--json") == 0
-    assert privsweep.json["fields"]["steps"] == 234
+    assert privsweep.told("epsilon", "--sigma", "1", "--delta", "1e-3", *sizes)["fields"]["steps"] == 234
     assert "rounded down" in privsweep.err
     assert "not below 1/examples" in privsweep.err
 
@@ -254,13 +240,11 @@ def test_noise_is_proved_by_the_epsilon_command_with_the_printed_number(privswee
     assert privsweep("noise", "--epsilon", "1", *RUN) == 0
     words = privsweep.out.split()
     assert words[0] == "sigma"
-    assert privsweep("epsilon", *RUN, "--sigma", words[1], "--json") == 0
-    assert privsweep.json["upper"] <= 1.0
+    assert privsweep.told("epsilon", *RUN, "--sigma", words[1])["upper"] <= 1.0
 
 
 def test_noise_json_has_both_sides(privsweep: Command) -> None:
-    assert privsweep("noise", "--epsilon", "2", *RUN, "--precision", "1e-4", "--json") == 0
-    content = privsweep.json
+    content = privsweep.told("noise", "--epsilon", "2", *RUN, "--precision", "1e-4")
     assert content["upper"] <= 2.0 < content["lower_short"]
     assert content["sigma_short"] < content["sigma"] <= content["sigma_short"] * 1.0001
     assert content["method"] == "unamplified.exact"
@@ -268,8 +252,7 @@ def test_noise_json_has_both_sides(privsweep: Command) -> None:
 
 def test_noise_for_random_allocation(privsweep: Command) -> None:
     words = ("--sampling", "allocation", "--steps", "1000", "--delta", "1e-6")
-    assert privsweep("noise", "--epsilon", "1", *words, "--json") == 0
-    assert 0.68 < privsweep.json["sigma"] < 0.71
+    assert 0.68 < privsweep.told("noise", "--epsilon", "1", *words)["sigma"] < 0.71
 
 
 @pytest.mark.parametrize(
@@ -310,8 +293,7 @@ def test_steps_with_noise_brackets_epsilon_for_every_rounding(privsweep: Command
     words = ("--examples", "1000", "--batch-size", "300", "--sigma", "1", "--delta", "1e-5")
     assert privsweep("steps", *words) == 0
     rows = [row.split() for row in privsweep.out.splitlines()[3:7]]
-    assert privsweep("steps", *words, "--json") == 0
-    content = privsweep.json
+    content = privsweep.told("steps", *words)
     assert (content["quotient"], content["safe"]) == (1000 / 300, {"allocation": "down", "poisson": "up"})
     assert set(content["why"]) == {"allocation", "poisson"}
     for row, rounding in zip(rows, content["roundings"], strict=True):
@@ -350,8 +332,7 @@ def test_methods_lists_every_problem_and_method(privsweep: Command) -> None:
 
 
 def test_methods_json_describes_every_field(privsweep: Command) -> None:
-    assert privsweep("methods", "--json") == 0
-    content = privsweep.json
+    content = privsweep.told("methods")
     assert [problem["name"] for problem in content["problems"]] == [problem.name for problem in PROBLEMS]
     for given, kind in zip(content["problems"], PROBLEMS, strict=True):
         assert [field["name"] for field in given["fields"]] == list(kind.parameters)
@@ -369,8 +350,7 @@ def test_methods_json_describes_every_field(privsweep: Command) -> None:
 
 
 def test_lookup_answers_from_the_store_alone(privsweep: Command, store: Path) -> None:
-    assert privsweep("lookup", *ONE, "--store", store, "--json") == 0
-    assert privsweep.json["source"] == "store"
+    assert privsweep.told("lookup", *ONE, "--store", store)["source"] == "store"
     assert (
         privsweep("lookup", "unamplified-epsilon", "sigma=3", "delta=1e-5", "--store", store, "--json") == 0
     )
@@ -460,8 +440,7 @@ def test_lookup_of_a_sweep_prints_its_table(privsweep: Command, store: Path, spe
 
 
 def test_lookup_of_a_sweep_in_json_has_all_digits(privsweep: Command, store: Path) -> None:
-    assert privsweep("lookup", "small", "--store", store, "--json") == 0
-    content = privsweep.json
+    content = privsweep.told("lookup", "small", "--store", store)
     assert content["sweep"] == "small"
     assert len(content["problems"]) == 6
     assert all(line["lower"] <= line["upper"] and line["status"] == "ok" for line in content["problems"])
@@ -499,8 +478,7 @@ def test_sql_prints_a_plain_table_json_or_csv(privsweep: Command, store: Path) -
     assert privsweep("sql", query, "--store", store) == 0
     assert privsweep.out.splitlines()[0].split() == ["sigma", "delta", "upper"]
     assert len(privsweep.out.splitlines()) == 3
-    assert privsweep("sql", query, "--store", store, "--json") == 0
-    rows = privsweep.json
+    rows = privsweep.told("sql", query, "--store", store)
     assert [row["delta"] for row in rows] == [1e-8, 1e-5]
     assert privsweep("sql", query, "--store", store, "--csv") == 0
     assert privsweep.out.splitlines()[2] == f"1.0,1e-05,{rows[1]['upper']!r}"
@@ -511,8 +489,7 @@ def test_sql_json_has_no_bare_token_whatever_is_selected(privsweep: Command, sto
         "select 'nan'::double as a, 'inf'::double as b, 0.5 as c, sum(steps) as c, "
         "max(finished_at) as d, null as e, [1.5] as f from results"
     )
-    assert privsweep("sql", query, "--store", store, "--json") == 0
-    (row,) = privsweep.json
+    (row,) = privsweep.told("sql", query, "--store", store)
     assert (row["a"], row["b"], row["c"], row["c_4"], row["e"], row["f"]) == (
         None,
         "inf",

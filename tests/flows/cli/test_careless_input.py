@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.app import run
 from flows.printing import LONGEST_SENTENCE
 from flows.spec.sweep import parse
+from tests.flows.small_store import Command
 from tests.storage.made_up import put, rows
 
 GRID = """
@@ -39,12 +39,10 @@ def test_a_file_without_an_end_is_refused(words: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_a_pipe_is_no_lookup_table_and_nobody_waits_for_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pipe_is_no_lookup_table_and_nobody_waits_for_it(tmp_path: Path, privsweep: Command) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert run(["table", "show", str(tmp_path / "pipe")]) == 2
-    assert "a device or a pipe" in capsys.readouterr().err
+    assert privsweep("table", "show", tmp_path / "pipe") == 2
+    assert "a device or a pipe" in privsweep.err
 
 
 def test_a_sweep_of_nine_thousand_grids_is_read_line_by_line_once() -> None:
@@ -56,11 +54,11 @@ def test_a_sweep_of_nine_thousand_grids_is_read_line_by_line_once() -> None:
 @pytest.mark.parametrize("command", ["plan", "run"])
 @pytest.mark.parametrize("number", ["1e301", "inf", "1e10"])
 def test_a_limit_of_points_that_no_machine_could_plan_is_refused(
-    command: str, number: str, capsys: pytest.CaptureFixture[str]
+    command: str, number: str, privsweep: Command
 ) -> None:
     axis = "sigma=linear(1,2,1000000000)"
-    assert run([command, "unamplified-epsilon", axis, "delta=1e-5", "--max-points", number]) == 2
-    assert "Expected --max-points of at most 1e+09" in capsys.readouterr().err
+    assert privsweep(command, "unamplified-epsilon", axis, "delta=1e-5", "--max-points", number) == 2
+    assert "Expected --max-points of at most 1e+09" in privsweep.err
 
 
 @pytest.mark.parametrize("address", ["s3://", "s3:", "s3:/a", "S3://", "gs://", "https://a/b"])
@@ -79,48 +77,41 @@ def test_nothing_is_written_to_an_address(
     words: tuple[str, ...],
     address: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    privsweep: Command,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     put(tmp_path / "store", rows(5))
-    assert run([*words, "--store", "store", "--out", address]) == 2
-    assert "got the address" in capsys.readouterr().err
+    assert privsweep(*words, "--store", "store", "--out", address) == 2
+    assert "got the address" in privsweep.err
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
 def test_no_folder_is_made_for_a_cache_at_an_address(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, privsweep: Command
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PRIVSWEEP_CACHE", "s3://bucket")
-    run(["lookup", "unamplified-epsilon", "sigma=1", "delta=1e-5"])
+    privsweep("lookup", "unamplified-epsilon", "sigma=1", "delta=1e-5")
     assert list(tmp_path.iterdir()) == []
-    assert "Traceback" not in capsys.readouterr().err
+    assert "Traceback" not in privsweep.err
 
 
-def test_control_characters_of_a_file_do_not_reach_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path: Path, privsweep: Command) -> None:
     file = tmp_path / "spec.toml"
     for line in ('[[grid]]\nproblem = "a\\u001b[2Jb"', '"a\\u001b[2J" = 1', 'grid = "\\u009b2J"'):
         file.write_text(f'name = "x"\n{line}\n')
-        assert run(["plan", str(file)]) == 2
-        assert capsys.readouterr().err.rstrip("\n").isprintable()
+        assert privsweep("plan", file) == 2
+        assert privsweep.err.rstrip("\n").isprintable()
 
 
-def test_a_sentence_is_short_however_long_the_text_that_it_names(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sentence_is_short_however_long_the_text_that_it_names(tmp_path: Path, privsweep: Command) -> None:
     file = tmp_path / "spec.toml"
     file.write_text(f'name = "x"\n{"k" * 9_000} = 1\n')
     for words in (["plan", str(file)], ["methods", "q" * 9_000], ["ask", "q", "q" * 9_000], ["plan", "zzz"]):
-        assert run(words) == 2
-        assert len(capsys.readouterr().err) < LONGEST_SENTENCE + 20
+        assert privsweep(*words) == 2
+        assert len(privsweep.err) < LONGEST_SENTENCE + 20
 
 
 def test_control_characters_of_arguments_do_not_reach_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, privsweep: Command
 ) -> None:
     strange = "\x1b[31mX\u202e"
     (tmp_path / "tiny.toml").write_text(
@@ -137,19 +128,14 @@ def test_control_characters_of_arguments_do_not_reach_the_terminal(
         ["page", "build", *store, "--out", str(tmp_path / f"p{strange}")],
         ["profile", "--sampling", "none", "--sigma", "1", "--chart", str(tmp_path / f"c{strange}.svg")],
     ):
-        code = run(words)
-        printed = capsys.readouterr()
-        assert code in {0, 1, 2, 3}, words
-        for line in (printed.out + printed.err).splitlines():
+        assert privsweep(*words) in {0, 1, 2, 3}, words
+        for line in (privsweep.out + privsweep.err).splitlines():
             assert line.isprintable(), (words, line)
 
 
-def test_cells_of_csv_are_data_and_printed_as_they_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cells_of_csv_are_data_and_printed_as_they_are(tmp_path: Path, privsweep: Command) -> None:
     assert (
-        run(["run", "unamplified-epsilon", "sigma=1", "delta=1e-5", "--store", str(tmp_path / "store")]) == 0
+        privsweep("run", "unamplified-epsilon", "sigma=1", "delta=1e-5", "--store", tmp_path / "store") == 0
     )
-    capsys.readouterr()
-    assert run(["sql", "select chr(27) || '[31m' as x", "--csv", "--store", str(tmp_path / "store")]) == 0
-    assert capsys.readouterr().out == "x\n\x1b[31m\n"
+    assert privsweep("sql", "select chr(27) || '[31m' as x", "--csv", "--store", tmp_path / "store") == 0
+    assert privsweep.out == "x\n\x1b[31m\n"

@@ -311,39 +311,39 @@ def test_a_sweep_of_given_points_asks_for_exactly_these(store: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_the_command_line_finds_reads_around_and_repairs_damage(store: Path, privsweep: Run) -> None:
+def test_the_command_line_finds_reads_around_and_repairs_damage(store: Path, process: Run) -> None:
     before = answers(store)
     victim = parts(located(store))[0]
     content = victim.read_bytes()
     damage(victim)
 
-    code, out, err = privsweep("verify", "--store", store, "--json")
+    code, out, err = process("verify", "--store", store, "--json")
     report = json.loads(out)
     assert (code, err, report["sound"], report["parts"]) == (1, "", False, 4)
     (finding,) = report["findings"]
     assert (finding["kind"], finding["file"]) == ("damaged", str(victim.relative_to(store)))
 
     count = "select count(*) as n from results"
-    code, out, err = privsweep("sql", count, "--store", store, "--json", "--allow-degraded")
+    code, out, err = process("sql", count, "--store", store, "--json", "--allow-degraded")
     (line,) = err.splitlines()
     assert (code, json.loads(out)[0]["n"] < len(before)) == (0, True)
     assert line.startswith(f"privsweep: warning: {victim} is damaged")
 
-    code, out, err = privsweep("repair", "--store", store, "--engine", "serial", "--json")
+    code, out, err = process("repair", "--store", store, "--engine", "serial", "--json")
     assert code == 0, err
     done = json.loads(out)
     assert done["computed"] == done["lost_points"] > 0
     assert content not in [path.read_bytes() for path in store.rglob("*.parquet")]
 
-    code, out, err = privsweep("verify", "--store", store)
+    code, out, err = process("verify", "--store", store)
     assert (code, err) == (0, "")
     assert out.splitlines()[-1].endswith(": sound")
     assert answers(store) == before
 
-    code, out, err = privsweep("compact", "--store", store)
+    code, out, err = process("compact", "--store", store)
     assert (code, err) == (0, "")
     assert "4 parts became 1" in out
-    code, out, err = privsweep("gc", "--store", store, "--json")
+    code, out, err = process("gc", "--store", store, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["files"]
     assert answers(store) == before
@@ -456,13 +456,10 @@ def test_what_was_quarantined_two_days_ago_goes_after_one_day_and_stays_for_thre
     assert "quarantine" in capsys.readouterr().out
 
 
-def test_the_name_of_a_damaged_manifest_makes_no_lines_of_output(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_name_of_a_damaged_manifest_makes_no_lines_of_output(privsweep: Command, tmp_path: Path) -> None:
     put(tmp_path / "store", row(epsilon()))
     (tmp_path / "store" / "sweeps").mkdir(exist_ok=True)
     (tmp_path / "store" / "sweeps" / "m\nprivsweep: nothing was lost.\nx.json").write_text("{")
-    privsweep = Command(capsys)
     assert privsweep("repair", "--dry-run", "--store", tmp_path / "store") == 1
     lines = (privsweep.out + privsweep.err).splitlines()
     assert any("no other file records its sweep" in line for line in lines)

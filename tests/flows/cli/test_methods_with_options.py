@@ -11,21 +11,13 @@ POISSON = ("--sigma", 1, *NOISELESS)
 FIELDS = ("sigma=1", "steps=100", "sampling_probability=0.01", "delta=1e-6")
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
-
-
 def test_every_command_with_methods_takes_their_options(privsweep: Command) -> None:
     narrow = ("--method", "poisson.certified(tolerance=1e-4)")
-    assert privsweep("epsilon", *POISSON, *narrow, "--json") == 0
-    epsilon = privsweep.json
+    epsilon = privsweep.told("epsilon", *POISSON, *narrow)
     assert epsilon["upper"] / epsilon["lower"] <= 1.0001
     assert privsweep("ask", "poisson-epsilon", *FIELDS, *narrow, "--json") == 0
     assert [privsweep.json[end] for end in ("lower", "upper")] == [epsilon["lower"], epsilon["upper"]]
-    assert privsweep("noise", "--epsilon", 1, *NOISELESS, *narrow, "--json") == 0
-    found = privsweep.json
+    found = privsweep.told("noise", "--epsilon", 1, *NOISELESS, *narrow)
     assert privsweep("epsilon", "--sigma", found["sigma"], *NOISELESS, *narrow, "--json") == 0
     assert privsweep.json["upper"] == found["upper"] <= 1.0
     assert found["gap"] < 0.002
@@ -74,8 +66,7 @@ def test_an_invalid_option_is_one_sentence_and_exit_code_two(
 
 def test_an_estimate_that_was_asked_for_is_shown_and_marked(privsweep: Command) -> None:
     asked = ("--method", "poisson.pld")
-    assert privsweep("epsilon", *POISSON, *asked, "--json") == 0
-    content = privsweep.json
+    content = privsweep.told("epsilon", *POISSON, *asked)
     (estimate,) = content["estimates"].values()
     assert (content["lower"], content["upper"]) == (0.0, "inf")
     assert (content["kind"], content["method"]) == ("estimate, not a bound", "poisson.pld")
@@ -94,8 +85,7 @@ def test_an_estimate_is_the_headline_where_nothing_is_proved(privsweep: Command)
 
 def test_an_estimate_is_computed_although_a_bound_is_tight(privsweep: Command) -> None:
     both = ("--method", "poisson.pld", "--method", "poisson.certified")
-    assert privsweep("epsilon", *POISSON, *both, "--json") == 0
-    content = privsweep.json
+    content = privsweep.told("epsilon", *POISSON, *both)
     assert content["lower"] <= content["estimates"]["poisson.pld"] <= 1.0001 * content["upper"]
     assert content["kind"] == "enclosure, proved"
     assert privsweep("epsilon", *POISSON, *both) == 0

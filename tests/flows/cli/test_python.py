@@ -23,12 +23,6 @@ from privsweep.words import RunWords
 from tests.flows.small_store import Command
 from tests.storage.made_up import epsilon, put, row
 
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(capsys)
-
-
 ASKING = (
     "epsilon",
     "noise",
@@ -257,7 +251,7 @@ def test_the_least_noise_for_an_advantage_or_a_rate_suffices_and_less_does_not()
     ],
 )
 def test_the_largest_value_suffices_and_the_next_one_does_not(
-    word: str, words: dict[str, Any], next_one: int, command: Command
+    word: str, words: dict[str, Any], next_one: int, privsweep: Command
 ) -> None:
     found = ps.solve(word, epsilon=1.0, delta=1e-5, **words)
     name, value = found["solved"], found["value"]
@@ -265,8 +259,8 @@ def test_the_largest_value_suffices_and_the_next_one_does_not(
     assert ps.epsilon(delta=1e-5, **words, **{name: value}).upper <= 1.0
     assert ps.epsilon(delta=1e-5, **words, **{name: value + next_one}).lower > 1.0
     options = [f"--{each.replace('_', '-')}={text}" for each, text in words.items()]
-    assert command("solve", word, "--target-epsilon=1", "--delta=1e-5", *options) == 0
-    assert f"{name}={value} suffices" in command.out
+    assert privsweep("solve", word, "--target-epsilon=1", "--delta=1e-5", *options) == 0
+    assert f"{name}={value} suffices" in privsweep.out
 
 
 def test_what_cannot_be_solved_is_refused() -> None:
@@ -315,15 +309,15 @@ def test_scores_in_memory_are_those_of_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("counts", ["2000,200,180", "2000 200 180", "2000/200/180", (2000, 200, 180)])
-def test_counts_of_an_audit_are_read_in_any_usual_form(counts: Any, command: Command) -> None:
+def test_counts_of_an_audit_are_read_in_any_usual_form(counts: Any, privsweep: Command) -> None:
     found = ps.audit(counts=counts, delta=1e-5, design="independent")
     assert (found["canaries"], found["guesses"], found["correct"]) == (2000, 200, 180)
     words = counts.split(" ") if isinstance(counts, str) else counts
-    assert command("audit", "--counts", *words, "--delta", 1e-5, "--design", "independent", "--json") == 0
-    assert command.json == dict(found)
+    assert privsweep("audit", "--counts", *words, "--delta", 1e-5, "--design", "independent", "--json") == 0
+    assert privsweep.json == dict(found)
 
 
-def test_a_roc_curve_refutes_as_the_counts_at_its_thresholds(tmp_path: Path, command: Command) -> None:
+def test_a_roc_curve_refutes_as_the_counts_at_its_thresholds(tmp_path: Path, privsweep: Command) -> None:
     file = tmp_path / "roc.csv"
     file.write_text("fpr,tpr\n0.01,0.3\n0.1,0.6\n")
     found = ps.audit(roc=file, runs=(1000, 1000), delta=1e-5)
@@ -337,9 +331,9 @@ def test_a_roc_curve_refutes_as_the_counts_at_its_thresholds(tmp_path: Path, com
     }
     alone = ps.ask("audit-runs-epsilon", **fields, delta=1e-5, audit_confidence=0.975)
     assert found["refuted_epsilon"] == alone.lower > 2.0
-    assert command("audit", "--roc", file, "--runs", 1000, 1000, "--delta", 1e-5) == 0
-    assert "all 2 thresholds were fixed beforehand" in command.out
-    assert command("audit", "--roc", file, "--delta", 1e-5) == 2
+    assert privsweep("audit", "--roc", file, "--runs", 1000, 1000, "--delta", 1e-5) == 0
+    assert "all 2 thresholds were fixed beforehand" in privsweep.out
+    assert privsweep("audit", "--roc", file, "--delta", 1e-5) == 2
 
 
 def test_files_of_one_or_two_columns_need_no_header(tmp_path: Path) -> None:
@@ -362,36 +356,36 @@ def test_losses_that_count_as_scores_get_a_hint() -> None:
 
 @pytest.mark.parametrize("query", ["file", "path", "-"])
 def test_a_query_comes_from_a_file_or_from_standard_input(
-    query: str, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    query: str, tmp_path: Path, privsweep: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "query.sql"
     file.write_text("select 42 as answer")
     monkeypatch.setattr("sys.stdin", io.StringIO("select 42 as answer"))
-    monkeypatch.chdir(tmp_path)
     put(Path("store"), row(epsilon(), Answer.enclosure(4.37717, 4.37718)))
     asked: Any = {"file": "query.sql", "path": file, "-": "-"}[query]
-    assert command("sql", asked, "--csv") == 0
-    assert command.out.split() == ["answer", "42"]
+    assert privsweep("sql", asked, "--csv") == 0
+    assert privsweep.out.split() == ["answer", "42"]
     if query != "-":
         assert ps.sql(asked).arrow.to_pylist() == [{"answer": 42}]
 
 
 @pytest.mark.parametrize(("query", "seconds"), [("select 1", 0), ("select * from range(10000000000)", 0.2)])
 def test_a_query_that_takes_too_long_is_told_in_a_sentence(
-    query: str, seconds: float, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    query: str, seconds: float, privsweep: Command
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     put(Path("store"), row(epsilon(), Answer.enclosure(4.37717, 4.37718)))
     with pytest.raises(LimitError, match=f"The query took longer than {seconds} s"):
         ps.sql(query, limit_seconds=seconds)
     for options in ([], ["--csv"]):
-        assert command("sql", query, "--limit-seconds", seconds, *options) == ExitCode.LIMIT
-        assert f"The query took longer than {seconds} s." in command.err
+        assert privsweep("sql", query, "--limit-seconds", seconds, *options) == ExitCode.LIMIT
+        assert f"The query took longer than {seconds} s." in privsweep.err
 
 
-def test_several_runs_on_the_command_line_are_a_table(command: Command) -> None:
-    assert command("epsilon", "--sampling", "none", "--sigma", "0.8,1", "--delta", "1/100000", "--json") == 0
-    first, second = (json.loads(line) for line in command.out.splitlines())
+def test_several_runs_on_the_command_line_are_a_table(privsweep: Command) -> None:
+    assert (
+        privsweep("epsilon", "--sampling", "none", "--sigma", "0.8,1", "--delta", "1/100000", "--json") == 0
+    )
+    first, second = (json.loads(line) for line in privsweep.out.splitlines())
     assert (first["fields"]["sigma"], second["fields"]["sigma"]) == (0.8, 1.0)
     assert second["upper"] == ps.epsilon(sampling="none", sigma=1, delta=1e-5).upper
 
@@ -403,17 +397,19 @@ def test_several_runs_on_the_command_line_are_a_table(command: Command) -> None:
         (["--sigma", "1", "--delta", "1e-6"], "Expected --delta once, got it 2 times."),
     ],
 )
-def test_an_option_with_one_value_is_refused_twice(words: list[str], sentence: str, command: Command) -> None:
-    assert command("epsilon", "--sampling", "none", "--delta", 1e-5, *words) == 2
-    assert sentence in command.err
+def test_an_option_with_one_value_is_refused_twice(
+    words: list[str], sentence: str, privsweep: Command
+) -> None:
+    assert privsweep("epsilon", "--sampling", "none", "--delta", 1e-5, *words) == 2
+    assert sentence in privsweep.err
 
 
-def test_steps_without_sampling_are_explained_and_not_solved_for(command: Command) -> None:
+def test_steps_without_sampling_are_explained_and_not_solved_for(privsweep: Command) -> None:
     words = ("--sampling", "none", "--sigma", 10, "--delta", 1e-5)
-    assert command("epsilon", *words, "--steps", 10) == 0
-    assert "full batches use it in each step, which is participations=10" in command.err
-    assert command("solve", "steps", *words, "--epsilon", 2) == 2
-    assert "Expected to solve for epochs with sampling none" in command.err
+    assert privsweep("epsilon", *words, "--steps", 10) == 0
+    assert "full batches use it in each step, which is participations=10" in privsweep.err
+    assert privsweep("solve", "steps", *words, "--epsilon", 2) == 2
+    assert "Expected to solve for epochs with sampling none" in privsweep.err
 
 
 def test_a_comparison_of_a_run_does_not_forget_a_word() -> None:
@@ -427,20 +423,22 @@ def test_a_word_is_no_truth_value() -> None:
 
 
 @pytest.mark.parametrize("header", ["0,1", "score,included"])
-def test_numbers_of_columns_are_no_rows(header: str, command: Command, tmp_path: Path) -> None:
+def test_numbers_of_columns_are_no_rows(header: str, privsweep: Command, tmp_path: Path) -> None:
     file = tmp_path / "roc.csv"
     file.write_text(f"{header}\n0,0.1\n0.1,0.5\n")
-    assert command("audit", "--roc", file, "--runs", 100, 100, "--delta", 1e-5) == 2
+    assert privsweep("audit", "--roc", file, "--runs", 100, 100, "--delta", 1e-5) == 2
     file.write_text("0,0.1\n0.1,0.5\n")
-    assert command("audit", "--roc", file, "--runs", 100, 100, "--delta", 1e-5) == 0
-    assert "(add-remove)" in command.out
+    assert privsweep("audit", "--roc", file, "--runs", 100, 100, "--delta", 1e-5) == 0
+    assert "(add-remove)" in privsweep.out
     refused = ("--claimed-epsilon", 0.1)
-    assert command("audit", "--roc", file, "--runs", 100, 100, "--delta", 1e-5, *refused) == 2
-    assert "Expected --roc without --claimed-epsilon" in command.err
+    assert privsweep("audit", "--roc", file, "--runs", 100, 100, "--delta", 1e-5, *refused) == 2
+    assert "Expected --roc without --claimed-epsilon" in privsweep.err
 
 
-def test_a_column_that_is_named_needs_a_header(command: Command, tmp_path: Path) -> None:
+def test_a_column_that_is_named_needs_a_header(privsweep: Command, tmp_path: Path) -> None:
     file = tmp_path / "etas.csv"
     file.write_text("0.5\n0.5\n0.3\n")
-    assert command("ask", "label-advantage", "mechanism=llp", f"prior=column({file},foo)", "bag_size=2") == 2
-    assert "Expected a column named foo" in command.err
+    assert (
+        privsweep("ask", "label-advantage", "mechanism=llp", f"prior=column({file},foo)", "bag_size=2") == 2
+    )
+    assert "Expected a column named foo" in privsweep.err

@@ -225,7 +225,7 @@ REFUSED = {
         --examples 10 --batch-size 3 --epochs 0 => Expected epochs in
     """,
 }
-"""By the words that come first: the others, and how the sentence begins, or what it has after the dots."""
+"""By first words: the other words, and the beginning of the sentence, or a part of it after three dots."""
 
 CASES = [
     (f"{first} {words.strip()}", sentence)
@@ -239,12 +239,9 @@ CASES = [
 def test_what_cannot_be_answered_is_one_sentence(
     line: str,
     sentence: str,
-    capsys: pytest.CaptureFixture[str],
+    privsweep: Command,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    privsweep = Command(capsys)
     assert privsweep(*shlex.split(line)) == 2
     assert privsweep.out == ""
     assert privsweep.err.startswith("privsweep: " + ("" if sentence.startswith("...") else sentence))

@@ -21,6 +21,7 @@ from flows.spec.sweep import load
 from privcore import Answer, Point, Status
 from privcore.parameter import Value
 from storage.catalog import open_store
+from tests.flows.small_store import Command
 from tests.flows.support import figures
 from tests.flows.support.figures import MADE_UP, store_of
 
@@ -115,17 +116,14 @@ def test_the_places_of_poisson_sampling_are_those_of_allocation_in_figure_9(full
 def test_a_sweep_of_a_figure_is_the_same_under_its_stored_name(
     command: Sequence[str],
     full: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    privsweep: Command,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     said = []
     for name in ("figure7", "allocation-figure7"):
-        code = run([command[0], name, *command[1:], "--store", str(full), "--json"])
-        said.append((code, capsys.readouterr()))
+        code = privsweep(command[0], name, *command[1:], "--store", full, "--json")
+        said.append((code, privsweep.out, privsweep.err))
     assert said[0] == said[1]
-    assert "allocation-figure7" not in said[0][1].out + said[0][1].err
+    assert "allocation-figure7" not in privsweep.out + privsweep.err
 
 
 # ------------------------------------------------------------------------------------ drawings
@@ -142,14 +140,14 @@ def lines_of(axes: Axes, series: Series) -> list[tuple[list[float], list[float]]
 
 
 @pytest.mark.thorough
-def test_what_is_computed_is_what_is_drawn(privsweep: Run, folder: Path) -> None:
-    code, _, errors = privsweep("run", "figure7", "--store", folder / "seven", "--engine", "serial")
+def test_what_is_computed_is_what_is_drawn(process: Run, folder: Path) -> None:
+    code, _, errors = process("run", "figure7", "--store", folder / "seven", "--engine", "serial")
     assert (code, errors.count("Traceback")) == (0, 0), errors
-    code, out, errors = privsweep("run", "allocation-figure7", "--store", "seven", "--engine", "serial")
+    code, out, errors = process("run", "allocation-figure7", "--store", "seven", "--engine", "serial")
     assert out.startswith("figure7: 50 points, nothing to compute, 0 failed"), "the stored name is the same"
     with open_store(folder / "seven") as store:
         assert [manifest.name for manifest in store.manifests()] == ["figure7"]
-    code, out, errors = privsweep("report", "figures", "--store", "seven", "--figure", 7, "--out", "drawn")
+    code, out, errors = process("report", "figures", "--store", "seven", "--figure", 7, "--out", "drawn")
     assert (code, out, errors) == (0, "drawn/figure7.png\n", "")
     figure = CURVES[6]
     whole, closer = canvas(picture(figure, folder / "seven")).axes

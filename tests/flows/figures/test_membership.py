@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.app import run
 from flows.figures.figure import Figure, Picture
 from flows.figures.membership import fitting, privacy, rates, regression, roc
 from flows.figures.membership.paper import FIGURES
 from flows.figures.panels import Look, Panel, Trace
 from privcore import Answer, Point, evaluate
+from tests.flows.small_store import Command
 from tests.flows.support.figures import (
     picture,
     points_of,
@@ -155,13 +155,11 @@ def test_the_first_method_alone_can_be_drawn(
     assert drawn.rows
 
 
-def test_one_command_computes_what_a_figure_lacks_and_draws_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_command_computes_what_a_figure_lacks_and_draws_it(tmp_path: Path, privsweep: Command) -> None:
     command = ["figures", "membership", "--figure", "membership-privacy"]
     folders = ["--store", str(tmp_path / "store"), "--out", str(tmp_path)]
-    assert run([*command, *folders]) == 0
-    assert "membership-privacy: 165 points, 165 computed, 0 stored before" in capsys.readouterr().out
+    assert privsweep(*command, *folders) == 0
+    assert "membership-privacy: 165 points, 165 computed, 0 stored before" in privsweep.out
     assert (tmp_path / "membership-privacy.png").stat().st_size > 10_000
-    assert run([*command, *folders]) == 0
-    assert "165 points, nothing to compute" in capsys.readouterr().out
+    assert privsweep(*command, *folders) == 0
+    assert "165 points, nothing to compute" in privsweep.out

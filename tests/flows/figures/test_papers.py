@@ -1,4 +1,4 @@
-"""What holds for the figures of all papers, the command `report figures PAPER`, and its old names."""
+"""The figures of all papers, the command `report figures PAPER`, and its old names."""
 
 import json
 from pathlib import Path
@@ -12,6 +12,7 @@ from flows.figures.papers import PAPERS, SWEEPS
 from flows.spec.sweep import load
 from storage import open_store
 from tests.flows.figures.conftest import Papers
+from tests.flows.small_store import Command
 from tests.flows.support.figures import check_legends, check_page, check_traces, points_of
 
 pytestmark = pytest.mark.sampled(6)
@@ -141,14 +142,14 @@ def test_a_figure_that_is_not_stored_names_the_commands_that_compute_it(
     ("alias", "paper"), [("figures", "allocation"), *zip(OLD_NAMES, list(PAPERS)[1:], strict=True)]
 )
 def test_a_paper_and_its_old_command_say_the_same(
-    alias: str, paper: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    alias: str, paper: str, tmp_path: Path, privsweep: Command
 ) -> None:
     open_store(tmp_path / "store", create=True).close()
     options = ["--store", str(tmp_path / "store"), "--figure", PAPERS[paper][-1].name, "--json"]
     outputs = []
     for command in (["figures", paper], [alias]):
-        assert run(["report", *command, *options]) == 3
-        outputs.append(capsys.readouterr())
+        assert privsweep("report", *command, *options) == 3
+        outputs.append((privsweep.out, privsweep.err))
     assert outputs[0] == outputs[1]
 
 
@@ -170,11 +171,11 @@ def test_a_paper_and_its_old_command_say_the_same(
 )
 @pytest.mark.parametrize("command", ["report figures", "figures"])
 def test_an_unknown_paper_figure_or_format_is_refused_before_anything_is_computed(
-    command: str, words: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, words: str, sentence: str, tmp_path: Path, privsweep: Command
 ) -> None:
-    store = ["--store", str(tmp_path / "store")] if command == "figures" else []  # a report needs one that is
-    assert run([*command.split(), *words.split(), *store, "--out", str(tmp_path / "out")]) == 2
-    out, err = capsys.readouterr()
+    store = ["--store", str(tmp_path / "store")] if command == "figures" else []
+    assert privsweep(*command.split(), *words.split(), *store, "--out", tmp_path / "out") == 2
+    out, err = (privsweep.out, privsweep.err)
     assert (out, err.count("\n")) == ("", 1)
     assert sentence in err
     assert list(tmp_path.iterdir()) == []

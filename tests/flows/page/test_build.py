@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.app import run
 from flows.page import build as building
 from flows.page.build import build
 from flows.page.stored import tables
@@ -13,6 +12,7 @@ from flows.spec.sweep import load
 from privcore import PROBLEMS, Answer, DomainError, find, find_problem
 from storage import Store, open_store
 from storage.table.lookup_table import LookupTable, lookup_table, read_lookup_table
+from tests.flows.small_store import Command
 from tests.storage.made_up import put, row, rows
 
 pytestmark = pytest.mark.sampled(3)
@@ -49,9 +49,7 @@ def test_the_same_store_gives_the_same_bytes_and_another_table_another_version(t
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "store", "two"]
 
 
-def test_a_page_takes_the_place_of_nothing_but_a_page(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_takes_the_place_of_nothing_but_a_page(root: Path, tmp_path: Path, privsweep: Command) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
     (tmp_path / "file").write_text("")
@@ -61,8 +59,8 @@ def test_a_page_takes_the_place_of_nothing_but_a_page(
         (root / "page", "inside the store"),
         ("s3://bucket/page", "got the address s3://bucket/page"),
     ]:
-        assert run(["page", "build", "--store", str(root), "--out", str(out)]) == 2
-        assert sentence in capsys.readouterr().err
+        assert privsweep("page", "build", "--store", root, "--out", out) == 2
+        assert sentence in privsweep.err
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
 
 
@@ -118,24 +116,19 @@ def test_a_page_shows_one_state_of_a_store_to_which_a_sweep_writes(
     assert len(read_lookup_table(tmp_path / "page" / building.PARQUET).rows) == 5
 
 
-def test_a_disk_that_refuses_is_a_sentence(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_disk_that_refuses_is_a_sentence(root: Path, tmp_path: Path, privsweep: Command) -> None:
     (tmp_path / "file").write_text("")
     out = tmp_path / "file" / "page"
-    assert run(["page", "build", "--store", str(root), "--out", str(out)]) == 2
-    assert re.fullmatch(rf"privsweep: Cannot write {out}: [A-Za-z ]+\.\n", capsys.readouterr().err)
+    assert privsweep("page", "build", "--store", root, "--out", out) == 2
+    assert re.fullmatch(rf"privsweep: Cannot write {out}: [A-Za-z ]+\.\n", privsweep.err)
 
 
 @pytest.mark.thorough
-def test_the_command_tells_what_it_built(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_tells_what_it_built(root: Path, tmp_path: Path, privsweep: Command) -> None:
     out = tmp_path / "page"
-    assert run(["page", "build", "--store", str(root), "--out", str(out)]) == 0
-    assert f"{out}: 5 rows of 1 problem, " in capsys.readouterr().out
-    assert run(["page", "build", "--store", str(root), "--out", str(out), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    assert privsweep("page", "build", "--store", root, "--out", out) == 0
+    assert f"{out}: 5 rows of 1 problem, " in privsweep.out
+    told = privsweep.told("page", "build", "--store", root, "--out", out)
     assert told["problems"] == {"unamplified-epsilon": 5}
     assert told["bytes"] == sum(map(len, contents(out).values()))
 

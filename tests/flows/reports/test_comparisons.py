@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from flows.cli.app import run
 from flows.printing import rounded_down, rounded_up
 from flows.reports.compare_audits import compare_audits
 from flows.reports.compare_labels import compare_labels
@@ -22,6 +21,7 @@ from flows.reports.plot import Form, Mark
 from flows.reports.summary import summary_of_audits, summary_of_bags
 from flows.spec.sweep import load
 from privcore import Answer, Bracket, find, find_problem
+from tests.flows.small_store import Command
 from tests.storage.made_up import put, row, with_store
 
 pytestmark = pytest.mark.sampled(2)
@@ -109,15 +109,14 @@ def test_both_sigma_and_steps_become_axes(training: Path) -> None:
 
 @pytest.mark.thorough
 def test_a_scheme_that_is_not_stored_is_said_with_sweeps_that_compute_it(
-    training: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    training: Path, tmp_path: Path, privsweep: Command
 ) -> None:
-    assert run(["report", "compare-training", "--store", str(training), "--out", str(tmp_path)]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith(
+    assert privsweep("report", "compare-training", "--store", training, "--out", tmp_path) == 1
+    assert privsweep.err.startswith(
         "privsweep: The store has no answers for shuffling (shuffling-epsilon); to compute them: "
         "`privsweep run "
     )
-    named = [word.split("`")[0] for word in said.split("`privsweep run ")[1:]]
+    named = [word.split("`")[0] for word in privsweep.err.split("`privsweep run ")[1:]]
     assert named
     for name in named:
         assert SCHEMES["shuffling"] in {grid.problem.name for grid in load(name).grids}

@@ -39,10 +39,9 @@ def against(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def test_verify_names_an_imported_row_that_contradicts_another_and_recomputes_all_rows(
-    capsys: pytest.CaptureFixture[str], against: tuple[Path, str]
+    privsweep: Command, against: tuple[Path, str]
 ) -> None:
     folder, version = against
-    privsweep = Command(capsys)
     assert privsweep("verify", "--store", folder / "store", "--recompute", "all") == 1
     assert f"(imported from the table {version}); `privsweep table remove {version}`" in privsweep.out
     assert "not sound; answers contradict one another" in privsweep.out
@@ -50,10 +49,9 @@ def test_verify_names_an_imported_row_that_contradicts_another_and_recomputes_al
 
 
 def test_the_table_of_a_sweep_and_its_report_take_no_contradiction_for_an_answer(
-    capsys: pytest.CaptureFixture[str], against: tuple[Path, str]
+    privsweep: Command, against: tuple[Path, str]
 ) -> None:
     folder, version = against
-    privsweep = Command(capsys)
     asked = [folder / "both.toml", "--store", folder / "store"]
     assert privsweep("lookup", *asked) == 2
     assert f"`privsweep table remove {version}` takes that import back" in privsweep.err
@@ -102,11 +100,10 @@ UNIFORM: dict[str, Any] = {"law": "uniform(1000)", "records": 100}
     ],
 )
 def test_a_comparison_lists_contradictions_and_takes_none_into_its_summary(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, report: str, own: list[Row], other: Row
+    privsweep: Command, tmp_path: Path, report: str, own: list[Row], other: Row
 ) -> None:
     put_each(tmp_path / "store", own)
     version = imported(tmp_path / "store", other).version
-    privsweep = Command(capsys)
     asked = ["report", report, "--store", tmp_path / "store", "--out", tmp_path / "out", "--format", "md"]
     assert privsweep(*asked) == 1
     assert f"1 contradiction between methods; `privsweep table remove {version}` takes that import back." in (
@@ -118,9 +115,7 @@ def test_a_comparison_lists_contradictions_and_takes_none_into_its_summary(
     assert "0.100001" not in head.partition("## How ")[0]
 
 
-def test_a_comparison_of_labels_leaves_out_contradicted_quantiles(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_comparison_of_labels_leaves_out_contradicted_quantiles(privsweep: Command, tmp_path: Path) -> None:
     own, other = (
         claimed("label-ratio-quantile", f"labels.{method}", answer, **RELEASED, level=0.9)
         for method, answer in (
@@ -130,7 +125,6 @@ def test_a_comparison_of_labels_leaves_out_contradicted_quantiles(
     )
     put_each(tmp_path / "store", [*RESPONDED, ADVANTAGE, own])
     imported(tmp_path / "store", other)
-    privsweep = Command(capsys)
     asked = ["report", "compare-labels", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
     assert privsweep(*asked) == 1
     head, _, contradictions = (
@@ -141,7 +135,7 @@ def test_a_comparison_of_labels_leaves_out_contradicted_quantiles(
 
 
 def test_a_comparison_of_contradicted_brackets_alone_is_a_list_of_contradictions(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    privsweep: Command, tmp_path: Path
 ) -> None:
     own = [
         claimed("allocation-epsilon", "allocation.certified", Answer.enclosure(0.85, 0.86), **GIVEN),
@@ -150,7 +144,6 @@ def test_a_comparison_of_contradicted_brackets_alone_is_a_list_of_contradictions
     other = claimed("allocation-epsilon", "allocation.combined", Answer.at_most(0.1), **GIVEN)
     put_each(tmp_path / "store", own)
     version = imported(tmp_path / "store", other).version
-    privsweep = Command(capsys)
     asked = ["report", "compare-training", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
     assert privsweep(*asked) == 1
     assert f"`privsweep table remove {version}`" in (tmp_path / "compare-training.md").read_text()
@@ -160,14 +153,13 @@ def test_a_comparison_of_contradicted_brackets_alone_is_a_list_of_contradictions
 
 
 def test_an_imported_advantage_of_randomized_response_that_falls_is_named_and_left_out(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    privsweep: Command, tmp_path: Path
 ) -> None:
     """No two rows are about one problem: only the growth in epsilon shows that one of them is false."""
     put_each(tmp_path / "store", [*RESPONDED, ADVANTAGE])
     response = {"mechanism": "rr", "prior": "point(0.3)", "label_epsilon": 0.1}
     false = claimed("label-advantage", "labels.response", Answer.enclosure(0.9, 0.91), **response)
     version = imported(tmp_path / "store", false).version
-    privsweep = Command(capsys)
     asked = ["report", "compare-labels", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
     assert privsweep(*asked) == 1
     assert "at least 0.9 (labels.response, imported and not recomputed" in privsweep.err

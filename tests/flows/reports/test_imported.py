@@ -51,9 +51,8 @@ def version(folder: Path) -> str:
 
 
 def test_the_table_of_a_sweep_names_the_table_of_imported_bounds(
-    capsys: pytest.CaptureFixture[str], folder: Path, version: str
+    privsweep: Command, folder: Path, version: str
 ) -> None:
-    privsweep = Command(capsys)
     asked = ["lookup", folder / "theirs.toml", "--store", folder / "store"]
     assert privsweep(*asked) == 0
     assert privsweep.out.count(version) == 2
@@ -84,12 +83,11 @@ def test_a_figure_counts_the_imported_points_by_their_table(tmp_path: Path) -> N
 
 
 def test_a_picture_of_imported_points_counts_them_and_names_their_table(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    privsweep: Command, tmp_path: Path
 ) -> None:
     point = next(expand(load("allocation-figure1").grids))
     rows = to_table([row(point.problem, Answer.at_least(0.5), method=point.method)])
     publish(located(tmp_path / "store"), marked(rows, "a $ b_{"))
-    privsweep = Command(capsys)
     asked = ["report", "figures", "--figure", "1", "--store", tmp_path / "store", "--out", tmp_path]
     assert privsweep(*asked, "--format", "svg") == 1, "the other points are missing"
     assert "Figure 1: 1 of " in privsweep.err
@@ -101,10 +99,7 @@ def test_a_picture_of_imported_points_counts_them_and_names_their_table(
     )
 
 
-def test_a_query_over_imported_rows_ends_with_a_note(
-    capsys: pytest.CaptureFixture[str], folder: Path, version: str
-) -> None:
-    privsweep = Command(capsys)
+def test_a_query_over_imported_rows_ends_with_a_note(privsweep: Command, folder: Path, version: str) -> None:
     assert privsweep("sql", "select upper from unamplified_epsilon", "--store", folder / "store") == 0
     note = f"2 stored rows are imported and not recomputed, from the lookup table {version}"
     assert note in privsweep.err
@@ -124,12 +119,11 @@ def test_a_query_over_imported_rows_ends_with_a_note(
     ],
 )
 def test_every_way_to_read_imported_rows_ends_with_a_note(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, query: str
+    privsweep: Command, tmp_path: Path, query: str
 ) -> None:
     problem = find_problem("allocation-epsilon").from_fields({"sigma": 3, "steps": 10, "delta": 1e-5})
     claimed = find("allocation.certified")()
     table = imported(tmp_path / "store", row(problem, Answer.enclosure(0.5, 0.502), method=claimed))
-    privsweep = Command(capsys)
     assert privsweep("sql", query, "--store", tmp_path / "store") == 0
     rows = "1 answer of certified_epsilon" if "certified" in query else "1 stored row"
     note = f"{rows} is imported and not recomputed, from the lookup table {table.version}"
@@ -154,9 +148,8 @@ RUN = ("--sigma", "1", "--steps", "1000", "--delta", "1e-5")
 
 
 def test_a_comparison_in_json_and_in_python_names_the_table_of_an_imported_bracket(
-    capsys: pytest.CaptureFixture[str], poisson: LookupTable
+    privsweep: Command, poisson: LookupTable
 ) -> None:
-    privsweep = Command(capsys)
     assert privsweep("compare", *RUN, "--json") == 0
     rows = {each["sampling"]: each for each in privsweep.json["rows"]}
     assert rows["poisson"]["imported"] == [poisson.version]
@@ -168,14 +161,13 @@ def test_a_comparison_in_json_and_in_python_names_the_table_of_an_imported_brack
 
 
 def test_a_comparison_of_labels_marks_an_imported_quantile_in_its_summary_and_its_table(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    privsweep: Command, tmp_path: Path
 ) -> None:
     quantile = claimed(
         "label-ratio-quantile", "labels.composition", Answer.enclosure(1.3, 1.4), **RELEASED, level=0.9
     )
     put_each(tmp_path / "store", [*RESPONDED, ADVANTAGE])
     version = imported(tmp_path / "store", quantile).version
-    privsweep = Command(capsys)
     asked = ["report", "compare-labels", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
     assert privsweep(*asked) == 0
     text = (tmp_path / "compare-labels.md").read_text().replace("\\", "")
@@ -186,14 +178,13 @@ def test_a_comparison_of_labels_marks_an_imported_quantile_in_its_summary_and_it
 
 
 def test_answers_with_a_confidence_and_imported_ones_have_different_colours(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    privsweep: Command, tmp_path: Path
 ) -> None:
     kind, fields = "membership-regression-advantage", {"coordinates": 5, "records": 40}
     put(tmp_path / "store", claimed(kind, "membership.threshold", Answer.at_least(0.03), **fields))
     likely = Answer.enclosure(0.03, 0.05, confidence=0.95)
     theirs = claimed(kind, "membership.sampling", likely, **fields)
     version = imported(tmp_path / "store", theirs).version
-    privsweep = Command(capsys)
     asked = ["report", "compare-membership", "--store", tmp_path / "store", "--out", tmp_path]
     assert privsweep(*asked, "--format", "html") == 0
     text = (tmp_path / "compare-membership.html").read_text()
@@ -203,14 +194,13 @@ def test_answers_with_a_confidence_and_imported_ones_have_different_colours(
 
 
 def test_a_summary_marks_imported_numbers_next_to_those_with_a_confidence(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    privsweep: Command, tmp_path: Path
 ) -> None:
     simulated = claimed(
         "label-advantage", "labels.sampling", Answer.enclosure(0.15, 0.16, confidence=0.999), **RELEASED
     )
     put_each(tmp_path / "store", RESPONDED)
     version = imported(tmp_path / "store", simulated).version
-    privsweep = Command(capsys)
     asked = ["report", "compare-labels", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
     assert privsweep(*asked) == 1, "no quantile is stored"
     summary = (tmp_path / "compare-labels.md").read_text().partition("## Question")[0]
@@ -218,13 +208,12 @@ def test_a_summary_marks_imported_numbers_next_to_those_with_a_confidence(
 
 
 def test_the_table_of_a_summary_marks_imported_brackets_and_ranges(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    privsweep: Command, tmp_path: Path
 ) -> None:
     own = row(epsilon(sigma=2.0), Answer.enclosure(1.99, 2.0))
     put_each(tmp_path / "store", [own])
     version = imported(tmp_path / "store", row(epsilon(), Answer.enclosure(0.5, 0.51))).version
     (tmp_path / "theirs.toml").write_text(SWEEP)
-    privsweep = Command(capsys)
     asked = ["report", tmp_path / "theirs.toml", "--store", tmp_path / "store", "--out", tmp_path]
     assert privsweep(*asked, "--format", "md") == 0
     summary = (tmp_path / "theirs.md").read_text().partition("## Questions")[0]

@@ -1,6 +1,5 @@
 """The picture of seven data loaders shows the stored brackets, and the committed files are up to date."""
 
-import json
 import re
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from flows.cli.app import run
 from flows.reports.loaders import CODE, GROUNDS, RUN, SIZES, bars, edges, picture
 from privcore import Bracket
 from storage import open_store
+from tests.flows.small_store import Command
 
 SHIFT = 0.5
 """Largest difference of a coordinate in pixels: other processors may give other last digits of an end."""
@@ -63,11 +63,11 @@ def test_the_committed_picture_is_that_of_the_store(
 
 
 def test_the_brackets_are_those_that_compare_prints(
-    store: Path, shown: list[SchemeRow], capsys: pytest.CaptureFixture[str]
+    store: Path, shown: list[SchemeRow], privsweep: Command
 ) -> None:
     options = [word for name, text in (RUN | SIZES).items() for word in (f"--{name.replace('_', '-')}", text)]
-    assert run(["compare", *options, "--store", str(store), "--json"]) == 0
-    rows = {row["sampling"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert privsweep("compare", *options, "--store", store, "--json") == 0
+    rows = {row["sampling"]: row for row in privsweep.json["rows"]}
     assert set(rows) == {bar.sampling for bar in shown} == set(CODE)
     for bar in shown:
         row = rows[bar.sampling]

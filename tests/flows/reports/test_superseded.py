@@ -12,12 +12,6 @@ from tests.flows.small_store import Command
 from tests.storage.made_up import claimed, put_each, table_of
 
 
-@pytest.fixture
-def privsweep(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.chdir(tmp_path)
-    return Command(capsys)
-
-
 def test_an_interval_of_an_older_version_is_imported_with_a_note_and_answers_nothing(
     privsweep: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

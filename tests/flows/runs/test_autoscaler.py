@@ -91,11 +91,11 @@ def cluster(folder: Path) -> Iterator[RayCluster]:
         yield cluster
 
 
-def test_nodes_come_for_a_sweep_and_go_after_it(cluster: RayCluster, folder: Path, privsweep: Run) -> None:
+def test_nodes_come_for_a_sweep_and_go_after_it(cluster: RayCluster, folder: Path, process: Run) -> None:
     spec, store = folder / "scaled.toml", folder / "scaled"
     spec.write_text(SLOW.format(name="scaled", points=POINTS))
     address = ("--ray-address", cluster.address)
-    code, out, err = privsweep(
+    code, out, err = process(
         "run", spec, "--store", store, "--json", *address, environment=cluster.environment
     )
     assert code == 0, err

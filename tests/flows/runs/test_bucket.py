@@ -28,7 +28,7 @@ product = {sigma = {linear = [1, 2, 40]}, delta = 1e-5}
 
 @pytest.mark.thorough
 def test_a_sweep_into_a_bucket_is_killed_finished_damaged_and_repaired_from_other_machines(
-    address: str, folder: Path, start: Callable[..., object], privsweep: Run, monkeypatch: pytest.MonkeyPatch
+    address: str, folder: Path, start: Callable[..., object], process: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = folder / "far.toml"
     spec.write_text(SPEC)
@@ -37,7 +37,7 @@ def test_a_sweep_into_a_bucket_is_killed_finished_damaged_and_repaired_from_othe
         monkeypatch.setenv(CACHE_VARIABLE, str(folder / machine))
 
     def done(*arguments: object) -> str:
-        code, out, err = privsweep(*arguments, "--store", address)
+        code, out, err = process(*arguments, "--store", address)
         assert code == 0, (out, err)
         return out
 
@@ -61,7 +61,7 @@ def test_a_sweep_into_a_bucket_is_killed_finished_damaged_and_repaired_from_othe
     connected("").pipe_file(key, bytes(content))
 
     on("b")
-    code, out, err = privsweep("sql", "select 1", "--store", address)
+    code, out, err = process("sql", "select 1", "--store", address)
     assert (code, out) == (2, "")
     assert re.fullmatch(rf"privsweep: {address}/data/\S+\.parquet is damaged: [^\n]+\n", err)
     done("repair", "--engine", "serial")

@@ -70,12 +70,12 @@ def cluster(folder: Path, runs: Path, evaluations: Path) -> Iterator[RayCluster]
 
 @pytest.mark.thorough
 def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
-    cluster: RayCluster, folder: Path, runs: Path, evaluations: Path, privsweep: Run
+    cluster: RayCluster, folder: Path, runs: Path, evaluations: Path, process: Run
 ) -> None:
     spec, store = folder / "mixed.toml", runs / "mixed"
     spec.write_text(SLOW.format(name="mixed", points=156) + REAL)  # slow: the first batch, of one point
     cluster.wait_for_nodes(2)
-    code, out, err = privsweep(
+    code, out, err = process(
         "run",
         spec,
         "--store",
@@ -192,7 +192,7 @@ def test_nodes_killed_again_and_again_cost_a_batch_each_and_come_back(
 @pytest.mark.soak
 @pytest.mark.parametrize("victim", ["head", "gcs_server"])
 def test_a_killed_head_ends_the_run_with_one_sentence_and_another_cluster_computes_the_rest(
-    folder: Path, start: Start, privsweep: Run, capsys: pytest.CaptureFixture[str], victim: str
+    folder: Path, start: Start, process: Run, capsys: pytest.CaptureFixture[str], victim: str
 ) -> None:
     """T4: the head's machine dies, or its process that holds the state of the cluster.
 
@@ -230,7 +230,7 @@ def test_a_killed_head_ends_the_run_with_one_sentence_and_another_cluster_comput
     assert seconds < stretched(90)
     with RayCluster() as cluster:
         cluster.start_head(cpus=1)
-        code, out, err = privsweep(*arguments, cluster.address, environment=cluster.environment)
+        code, out, err = process(*arguments, cluster.address, environment=cluster.environment)
     assert code == 0, err
     assert json.loads(out)["computed"] == points - stored
     with open_store(store) as opened:

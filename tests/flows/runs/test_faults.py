@@ -116,14 +116,14 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(folder: Path, start: Start, privsweep: Run) -> Story:
+def story(folder: Path, start: Start, process: Run) -> Story:
     spec = folder / "slow.toml"
     spec.write_text(SLOW.format(name="slow", points=POINTS))
     story = Story(folder / "story")
     arguments = ("run", spec, "--engine", "ray", "--store", story.store, "--workers", 2, "--json")
 
     def status(moment: str) -> None:
-        code, out, err = privsweep("status", "--store", story.store, "--json")
+        code, out, err = process("status", "--store", story.store, "--json")
         assert code == 0, err
         story.reports[moment] = json.loads(out)[0]
         story.stored[moment] = story.reports[moment]["stored"]
@@ -133,13 +133,13 @@ def story(folder: Path, start: Start, privsweep: Run) -> Story:
     with paused(running):
         wait_for_flows("slow", 1)
         status("during")
-    for process in running.below:
+    for each in running.below:
         with contextlib.suppress(psutil.NoSuchProcess):
-            sockets = process.net_connections(kind="inet")
+            sockets = each.net_connections(kind="inet")
             listening = {s.laddr.ip for s in sockets if s.status == psutil.CONN_LISTEN}
             story.listening |= {address.removeprefix("::ffff:") for address in listening}
-            if process.name().startswith(("raylet", "gcs_server")):
-                story.modes.add(process.environ().get("RAY_AUTH_MODE"))
+            if each.name().startswith(("raylet", "gcs_server")):
+                story.modes.add(each.environ().get("RAY_AUTH_MODE"))
     interrupted = running.below
     os.killpg(running.process.pid, signal.SIGINT)  # as Ctrl-C in a terminal
     story.ends["interrupted"] = running.end()
@@ -156,7 +156,7 @@ def story(folder: Path, start: Start, privsweep: Run) -> Story:
     status("killed")
 
     for moment in ("finished", "again"):
-        code, out, err = story.ends[moment] = privsweep(*arguments)
+        code, out, err = story.ends[moment] = process(*arguments)
         assert code == 0, err
         story.reports[moment] = json.loads(out)
         written = Path(os.environ["PREFECT_HOME"]).rglob("*")
@@ -253,11 +253,11 @@ def test_a_method_has_a_task_run_in_each_run_that_ends_as_the_run_did(story: Sto
 
 
 def test_a_method_without_any_answer_fails_for_prefect_and_ends_with_code_1(
-    folder: Path, privsweep: Run
+    folder: Path, process: Run
 ) -> None:
     spec = folder / "hopeless.toml"
     spec.write_text(HOPELESS)
-    code, out, err = privsweep("run", spec, "--engine", "ray", "--store", folder / "hopeless", "--workers", 1)
+    code, out, err = process("run", spec, "--engine", "ray", "--store", folder / "hopeless", "--workers", 1)
     assert code == 1, err
     assert "2 computed, 0 stored before, 2 failed" in out
     assert flows("hopeless") == ["FAILED"]
@@ -342,11 +342,11 @@ product = {sigma = 1, steps = STEPS, epochs = [1, 2], delta = 1e-5}
 
 
 @pytest.mark.thorough
-def test_on_ray_only_the_points_that_kill_their_workers_are_crashed(folder: Path, privsweep: Run) -> None:
+def test_on_ray_only_the_points_that_kill_their_workers_are_crashed(folder: Path, process: Run) -> None:
     spec = folder / "mixed.toml"
     spec.write_text(MIXED.replace("STEPS", "[1, 6]"))
     store = folder / "mixed"
-    code, out, err = privsweep("run", spec, "--engine", "ray", "--store", store, "--json")
+    code, out, err = process("run", spec, "--engine", "ray", "--store", store, "--json")
     assert code == 1, err
     assert json.loads(out)["statuses"] == {"ok": 1, "not_applicable": 2, "crashed": 1}
     with open_store(store) as opened:
@@ -367,12 +367,12 @@ product = {{sigma = {{linear = [1, 2, 30]}}, delta = 1e-5}}
 @pytest.mark.thorough
 @pytest.mark.parametrize("victim", ["worker", pytest.param("ray", marks=pytest.mark.soak)])
 def test_a_published_batch_is_not_computed_again_whatever_dies_before_it_is_reported(
-    victim: str, folder: Path, privsweep: Run
+    victim: str, folder: Path, process: Run
 ) -> None:
     spec = folder / f"fatal-{victim}.toml"
     spec.write_text(FATAL.format(victim=victim))
     store = folder / f"fatal-{victim}"
-    code, out, err = privsweep("run", spec, "--engine", "ray", "--store", store, "--workers", 1, "--json")
+    code, out, err = process("run", spec, "--engine", "ray", "--store", store, "--workers", 1, "--json")
     assert code == 0, err
     assert store.with_suffix(".killed").exists()
     report = json.loads(out)
@@ -383,7 +383,7 @@ def test_a_published_batch_is_not_computed_again_whatever_dies_before_it_is_repo
 
 
 def test_a_cluster_that_is_not_there_is_one_sentence(
-    folder: Path, privsweep: Run, monkeypatch: pytest.MonkeyPatch
+    folder: Path, process: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = folder / "nowhere.toml"
     spec.write_text(SLOW.format(name="nowhere", points=2))
@@ -391,7 +391,7 @@ def test_a_cluster_that_is_not_there_is_one_sentence(
         nobody.bind(("127.0.0.1", 0))  # taken, and refusing connections
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
         monkeypatch.setenv("RAY_ADDRESS", address)
-        code, out, err = privsweep("run", spec, "--engine", "ray", "--store", folder / "nowhere")
+        code, out, err = process("run", spec, "--engine", "ray", "--store", folder / "nowhere")
     assert (code, out) == (5, "")
     assert err == f"privsweep: Cannot reach a Ray cluster at RAY_ADDRESS={address}: Connection refused.\n"
     assert not (folder / "nowhere").exists()
@@ -399,9 +399,7 @@ def test_a_cluster_that_is_not_there_is_one_sentence(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9])
-def test_killed_at_any_share_a_sweep_resumes(
-    folder: Path, start: Start, privsweep: Run, share: float
-) -> None:
+def test_killed_at_any_share_a_sweep_resumes(folder: Path, start: Start, process: Run, share: float) -> None:
     spec = folder / "soak.toml"
     spec.write_text(SLOW.format(name="soak", points=400))
     store = folder / f"soak-{share}"
@@ -413,7 +411,7 @@ def test_killed_at_any_share_a_sweep_resumes(
     time.sleep(3)
     with open_store(store) as opened:
         before = len(opened.stored("unamplified-epsilon"))
-    code, out, err = privsweep("run", spec, "--engine", "ray", "--store", store, "--workers", 2, "--json")
+    code, out, err = process("run", spec, "--engine", "ray", "--store", store, "--workers", 2, "--json")
     assert code == 0, err
     assert json.loads(out)["computed"] == 400 - before
     with open_store(store) as opened:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flows.cli.app import run
 from flows.runs.forecast import (
     DISPATCH,
     END,
@@ -31,6 +30,7 @@ from tasks import engine
 from tasks.guard import Limits
 from tasks.work import Job
 from tests.busy import idle
+from tests.flows.small_store import Command
 from tests.ray_cluster import RayCluster
 
 GRID = """
@@ -204,18 +204,16 @@ def test_a_sweep_of_a_hundred_million_points_is_simulated_in_seconds(
     assert told["planning_seconds"] < 100, "a microsecond a point"
 
 
-def test_people_read_how_a_sweep_would_go(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run(["plan", "quickstart", "--cluster", "nodes=2,cores=4", "--store", str(tmp_path / "s")]) == 0
-    out = capsys.readouterr().out
+def test_people_read_how_a_sweep_would_go(privsweep: Command, tmp_path: Path) -> None:
+    assert privsweep("plan", "quickstart", "--cluster", "nodes=2,cores=4", "--store", tmp_path / "s") == 0
+    out = privsweep.out
     assert out.startswith("quickstart: ")
     assert "; 2 nodes of 4 cores\n" in out
     assert [line.split()[0] for line in out.splitlines()[1:]] == [
         "time", "work", "end", "store", "driver", "costs",
     ]  # fmt: skip
-    assert run(["plan", "quickstart", "--cluster", "many", "--store", str(tmp_path / "s")]) == 2
-    assert capsys.readouterr().err == (
-        "privsweep: Expected --cluster nodes=N,cores=N[,spread=X], got 'many'.\n"
-    )
+    assert privsweep("plan", "quickstart", "--cluster", "many", "--store", tmp_path / "s") == 2
+    assert privsweep.err == ("privsweep: Expected --cluster nodes=N,cores=N[,spread=X], got 'many'.\n")
 
 
 WRONG = """

@@ -124,8 +124,8 @@ def test_lookups_on_and_off_the_grid_have_the_same_bits(store: Store) -> None:
 
 
 @pytest.mark.thorough
-def test_verify_finds_the_kept_store_sound(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert Command(capsys)("verify", "--store", root) == 0
+def test_verify_finds_the_kept_store_sound(root: Path, privsweep: Command) -> None:
+    assert privsweep("verify", "--store", root) == 0
 
 
 @pytest.mark.thorough

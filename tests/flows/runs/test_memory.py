@@ -32,13 +32,13 @@ product = {{sigma = {{linear = [1, 2, 12]}}, delta = 1e-5}}
 
 @pytest.mark.parametrize(("bytes_", "at_once"), [(1e5, 2), (2e9, 1)])
 def test_batches_whose_memory_exceeds_the_node_together_are_computed_one_after_another(
-    folder: Path, privsweep: Run, bytes_: float, at_once: int
+    folder: Path, process: Run, bytes_: float, at_once: int
 ) -> None:
     spec, store, log = (folder / f"large-{at_once}{end}" for end in (".toml", "", ".log"))
     spec.write_text(LARGE.format(name=f"large-{at_once}", bytes=bytes_))
     with RayCluster({"FAULTY_LOG": str(log)}) as cluster:
         cluster.start_head(2, "--memory=4000000000")
-        code, out, err = privsweep(
+        code, out, err = process(
             "run",
             spec,
             "--store",

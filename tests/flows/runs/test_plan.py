@@ -1,6 +1,5 @@
 """Plans: new and stored points, their costs, and sweeps that are rejected before anything starts."""
 
-import json
 import re
 import subprocess
 import sys
@@ -8,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.app import run
 from flows.runs.plan import Plan, make_plan
 from flows.spec.sweep import Sweep, parse
 from privcore import DomainError
@@ -18,6 +16,7 @@ from storage.place.located import located
 from tasks import engine
 from tasks.guard import Limits
 from tasks.work import Job
+from tests.flows.small_store import Command
 
 GRID = """
 [[grid]]
@@ -129,29 +128,22 @@ def test_a_contradiction_is_found_before_anything_starts(tmp_path: Path) -> None
         )
 
 
-def test_plan_prints_what_it_would_do_and_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_plan_prints_what_it_would_do_and_writes_nothing(tmp_path: Path, privsweep: Command) -> None:
     Path("trial.toml").write_text('name = "trial"' + GRID.format(sigmas="[1, 2, 3]"))
-    assert run(["plan", "trial.toml"]) == 0
-    assert "trial: 6 points, 0 stored, 6 new" in capsys.readouterr().out
-    assert run(["plan", "trial.toml", "--json"]) == 0
-    content = json.loads(capsys.readouterr().out)
+    assert privsweep("plan", "trial.toml") == 0
+    assert "trial: 6 points, 0 stored, 6 new" in privsweep.out
+    content = privsweep.told("plan", "trial.toml")
     assert (content["points"], content["new"], content["refused"]) == (6, 6, None)
     assert [p.name for p in tmp_path.iterdir()] == ["trial.toml"]
 
 
-def test_status_of_a_sweep_that_is_not_complete(
-    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_of_a_sweep_that_is_not_complete(store: Path, tmp_path: Path, privsweep: Command) -> None:
     spec = tmp_path / "trial.toml"
     spec.write_text('name = "trial"' + GRID.format(sigmas="[1, 2, 3]"))
-    assert run(["status", str(spec), "--store", str(store), "--json"]) == 0
-    content = json.loads(capsys.readouterr().out)
+    content = privsweep.told("status", spec, "--store", store)
     assert (content["points"], content["stored"], content["failed"], content["missing"]) == (6, 4, 0, 2)
-    assert run(["status", str(spec), "--store", str(store)]) == 0
-    numbers = capsys.readouterr().out.splitlines()[-1].split()
+    assert privsweep("status", spec, "--store", store) == 0
+    numbers = privsweep.out.splitlines()[-1].split()
     assert numbers == ["trial", "6", "4", "0", "2", "not", "run"]
 
 
@@ -169,14 +161,12 @@ def test_a_monstrous_sweep_is_refused(
     delta: str,
     words: str,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    privsweep: Command,
 ) -> None:
     spec = tmp_path / "big.toml"
     spec.write_text('name = "big"' + GRID.format(sigmas=sigma).replace("[1e-8, 1e-5]", delta))
-    monkeypatch.chdir(tmp_path)
-    assert run([command, str(spec)]) == 2
-    assert words in capsys.readouterr().err
+    assert privsweep(command, spec) == 2
+    assert words in privsweep.err
     assert not (tmp_path / "store").exists()
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.app import run
 from flows.spec.sweep import load
 from storage.heartbeats import Heartbeat, beat
 from storage.place.located import located
+from tests.flows.small_store import Command
 
 SWEEP = """
 name = "small"
@@ -44,11 +44,11 @@ def begin_elsewhere(store: Path, sweep: Path) -> Heartbeat:
 
 
 def test_a_run_names_the_run_of_the_same_sweep_on_the_same_store(
-    tmp_path: Path, sweep: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, sweep: Path, privsweep: Command
 ) -> None:
     going = begin_elsewhere(tmp_path / "store", sweep)
-    assert run(["run", str(sweep), "--store", str(tmp_path / "store")]) == 0
-    out, err = capsys.readouterr()
+    assert privsweep("run", sweep, "--store", tmp_path / "store") == 0
+    out, err = (privsweep.out, privsweep.err)
     assert (
         f"privsweep: small is already running on {going.where}, at 4 of 9 points: "
         "both runs compute the missing points; Ctrl-C stops this one.\n"
@@ -56,8 +56,8 @@ def test_a_run_names_the_run_of_the_same_sweep_on_the_same_store(
     assert "2 computed" in out
 
 
-def test_a_run_alone_says_nothing(tmp_path: Path, sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_alone_says_nothing(tmp_path: Path, sweep: Path, privsweep: Command) -> None:
     store = tmp_path / "store"
-    assert run(["run", str(sweep), "--store", str(store)]) == 0
-    assert run(["run", str(sweep), "--store", str(store)]) == 0
-    assert "already running" not in capsys.readouterr().err
+    assert privsweep("run", sweep, "--store", store) == 0
+    assert privsweep("run", sweep, "--store", store) == 0
+    assert "already running" not in privsweep.err

@@ -10,13 +10,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from flows.cli.app import run
 from flows.spec.fields import fields_of
 from flows.spec.grid import expand
 from flows.spec.schema import TEXTS, schema
 from flows.spec.sweep import embedded, from_spec
 from flows.spec.toml import SweepError
 from privcore import PROBLEMS, PrivsweepError, answering
+from tests.flows.small_store import Command
 from tests.flows.spec.mistakes import BEYOND, MISTAKES, Spec, good, grid, mistaken, product
 
 ONE_SENTENCE = r"bad\.toml.*: .+[.?]"
@@ -171,6 +171,6 @@ def test_every_key_has_a_description_and_defaults_are_those_of_the_code() -> Non
         assert key.startswith(("required.", "optional.")) or part["description"], key
 
 
-def test_the_command_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["schema"]) == 0
-    assert json.loads(capsys.readouterr().out) == schema()
+def test_the_command_prints_the_schema(privsweep: Command) -> None:
+    assert privsweep("schema") == 0
+    assert privsweep.json == schema()

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.app import run
 from flows.spec.grid import count, expand
 from flows.spec.sweep import embedded, from_spec, load, parse
 from flows.spec.toml import SweepError
 from privcore import find
 from tasks.guard import Limits
+from tests.flows.small_store import Command
 
 GOOD = """\
 name = "good"
@@ -211,14 +211,13 @@ HOSTILE = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_file_is_refused_with_one_sentence_and_exit_code_two(
-    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    case: str, tmp_path: Path, privsweep: Command
 ) -> None:
     change, number, words = HOSTILE[case]
-    monkeypatch.chdir(tmp_path)
     Path("hostile.toml").write_text(change(GOOD))
     for command in ("plan", "run"):
-        assert run([command, "hostile.toml", "--store", "store"]) == 2
-        out, err = capsys.readouterr()
+        assert privsweep(command, "hostile.toml", "--store", "store") == 2
+        out, err = (privsweep.out, privsweep.err)
         assert not out
         assert err.count("\n") == 1, err
         assert err.startswith("privsweep: hostile.toml")
@@ -231,12 +230,9 @@ def test_a_hostile_file_is_refused_with_one_sentence_and_exit_code_two(
 @pytest.mark.parametrize(
     "reference", ["missing.toml", "quickstrat", ".", "a\0b", "x" * 5000, "", "/dev/null", "../quickstart"]
 )
-def test_a_sweep_that_is_not_there_is_one_sentence(
-    reference: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(["plan", reference]) == 2
-    err = capsys.readouterr().err
+def test_a_sweep_that_is_not_there_is_one_sentence(reference: str, privsweep: Command) -> None:
+    assert privsweep("plan", reference) == 2
+    err = privsweep.err
     assert err.count("\n") == 1, err
     assert repr(reference)[1:-1][:9] in err
 

@@ -7,14 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privcore import Answer, Direction, Point, evaluate, find
+from privcore import Direction, find
 from privcore.allocation.shuffling_clones import Clones, clones_delta
 from privcore.numerics.gaussian import gaussian_delta_bounds, gaussian_epsilon_bounds, log_gaussian_delta
-from tests.privcore.draws import problem
-
-
-def answer(method: str, name: str, **fields: object) -> Answer:
-    return evaluate(Point(problem=problem(name, **fields), method=find(method)()))
+from tests.privcore.draws import answer
 
 
 def enumerated(pair_epsilon: float, rate: float, others: int, epsilon: float) -> float:
@@ -78,15 +74,15 @@ def test_the_lower_bound_stays_below_the_upper_one() -> None:
         for steps in (1, 2, 100, 10**6, 10**9):
             for delta in (1e-10, 1e-4, 0.1):
                 fields = {"sigma": sigma, "steps": steps, "delta": delta}
-                lower = answer("shuffling.largest", "shuffling-epsilon", **fields).lower
-                upper = answer("shuffling.clones", "shuffling-epsilon", **fields).upper
+                lower = answer("shuffling-epsilon", "shuffling.largest", **fields).lower
+                upper = answer("shuffling-epsilon", "shuffling.clones", **fields).upper
                 assert lower <= upper, fields
 
 
 def test_a_clone_must_come_from_the_opposite_gradient() -> None:
     """With a distance of 1 between all examples, the bound by clones would fall below a lower bound."""
     sigma, steps, epsilon, local = 0.7, 10**6, 1.2, 9.5
-    shown = answer("shuffling.largest", "shuffling-delta", sigma=sigma, steps=steps, epsilon=epsilon).lower
+    shown = answer("shuffling-delta", "shuffling.largest", sigma=sigma, steps=steps, epsilon=epsilon).lower
     moved = steps * math.exp(log_gaussian_delta(sigma, local) - local) * (1.0 + math.exp(epsilon))
     wrong = moved + clones_delta(local, math.exp(-local), steps - 1, epsilon)
     assert wrong < 1e-6
@@ -98,8 +94,8 @@ def test_a_clone_must_come_from_the_opposite_gradient() -> None:
 def test_one_step_is_the_gaussian_mechanism() -> None:
     for sigma, delta in ((0.5, 1e-6), (3.0, 1e-3)):
         exact = gaussian_epsilon_bounds(sigma, delta)
-        lower = answer("shuffling.largest", "shuffling-epsilon", sigma=sigma, steps=1, delta=delta).lower
-        upper = answer("shuffling.clones", "shuffling-epsilon", sigma=sigma, steps=1, delta=delta).upper
+        lower = answer("shuffling-epsilon", "shuffling.largest", sigma=sigma, steps=1, delta=delta).lower
+        upper = answer("shuffling-epsilon", "shuffling.clones", sigma=sigma, steps=1, delta=delta).upper
         assert exact[0] * (1.0 - 1e-6) <= lower <= exact[1] <= upper <= exact[1] * (1.0 + 1e-9)
 
 
@@ -111,7 +107,7 @@ def test_clones_never_do_worse_than_no_amplification_and_sometimes_much_better()
         (30.0, 10**4, 1e-8, 15.0),
     ):
         local = gaussian_epsilon_bounds(sigma, delta)[1]
-        upper = answer("shuffling.clones", "shuffling-epsilon", sigma=sigma, steps=steps, delta=delta).upper
+        upper = answer("shuffling-epsilon", "shuffling.clones", sigma=sigma, steps=steps, delta=delta).upper
         assert gain * upper <= local, (sigma, steps, upper)
 
 
@@ -119,24 +115,24 @@ def test_allocation_is_no_less_private_than_its_shuffling_bound() -> None:
     """With all other gradients zero, shuffling reveals as much as random allocation."""
     for sigma, steps, delta in ((0.5, 100, 1e-6), (1.0, 1000, 1e-8), (5.0, 10**4, 1e-6), (20.0, 1000, 1e-4)):
         fields = {"sigma": sigma, "steps": steps, "delta": delta}
-        allocation = answer("allocation.certified", "allocation-epsilon", **fields)
-        assert answer("shuffling.clones", "shuffling-epsilon", **fields).upper >= allocation.lower
-        shown = answer("allocation.largest", "allocation-epsilon", **fields).lower
-        assert answer("shuffling.largest", "shuffling-epsilon", **fields).lower >= shown
+        allocation = answer("allocation-epsilon", "allocation.certified", **fields)
+        assert answer("shuffling-epsilon", "shuffling.clones", **fields).upper >= allocation.lower
+        shown = answer("allocation-epsilon", "allocation.largest", **fields).lower
+        assert answer("shuffling-epsilon", "shuffling.largest", **fields).lower >= shown
 
 
 def test_the_profile_and_its_inverse_agree() -> None:
     for sigma, steps, delta in ((2.0, 10**6, 1e-10), (10.0, 10**4, 1e-6)):
-        epsilon = answer("shuffling.clones", "shuffling-epsilon", sigma=sigma, steps=steps, delta=delta).upper
-        found = answer("shuffling.clones", "shuffling-delta", sigma=sigma, steps=steps, epsilon=epsilon).upper
+        epsilon = answer("shuffling-epsilon", "shuffling.clones", sigma=sigma, steps=steps, delta=delta).upper
+        found = answer("shuffling-delta", "shuffling.clones", sigma=sigma, steps=steps, epsilon=epsilon).upper
         assert 0.5 * delta <= found <= delta * 1.001
 
 
 def test_a_negative_epsilon_is_reflected() -> None:
     fields = {"sigma": 5.0, "steps": 10**4}
     for epsilon in (0.05, 0.2):
-        positive = answer("shuffling.clones", "shuffling-delta", **fields, epsilon=epsilon).upper
-        negative = answer("shuffling.clones", "shuffling-delta", **fields, epsilon=-epsilon).upper
+        positive = answer("shuffling-delta", "shuffling.clones", **fields, epsilon=epsilon).upper
+        negative = answer("shuffling-delta", "shuffling.clones", **fields, epsilon=-epsilon).upper
         assert negative == pytest.approx(1.0 - math.exp(-epsilon) + math.exp(-epsilon) * positive, rel=1e-8)
 
 
@@ -161,6 +157,6 @@ def test_the_approximate_pair_keeps_its_mean_and_moves_as_little_as_claimed() ->
 
 def test_the_lower_bound_is_labelled() -> None:
     assert find("shuffling.largest").direction is Direction.LOWER
-    detail = answer("shuffling.largest", "shuffling-epsilon", sigma=0.5, steps=100, delta=1e-4).detail
+    detail = answer("shuffling-epsilon", "shuffling.largest", sigma=0.5, steps=100, delta=1e-4).detail
     assert detail.startswith("lower bound of shuffling: remove, largest output")
     assert detail.endswith("all other gradients -1")

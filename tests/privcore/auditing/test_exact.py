@@ -3,7 +3,6 @@
 import random
 from fractions import Fraction
 from itertools import combinations, product
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -11,17 +10,12 @@ import pytest
 import scipy
 from scipy.stats import binom
 
-from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.auditing.counts import revealed_tail
 from privcore.auditing.exact import exact_tail
+from tests.privcore.draws import answer
 
 SOLVER = 1e-7
 """Error of the solver of linear programmes."""
-
-
-def answer(name: str, method: str, **fields: Any) -> Answer:
-    problem = find_problem(name).from_fields(fields)
-    return evaluate(Point(problem=problem, method=find(method)()))
 
 
 def largest_of_all_mechanisms(m: int, guesses: int, c: int, epsilon: float, delta: float, k: int) -> float:

@@ -9,8 +9,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, norm
 
-from privcore import Answer, Point, evaluate, find, find_problem
+from privcore import Answer
 from privcore.auditing.optimal import mean_correct
+from tests.privcore.draws import answered
 
 CASES = [
     {"canaries": m, "guesses": guesses, "sigma": sigma, "sampling_probability": rate, "steps": steps}
@@ -24,14 +25,8 @@ LIMIT = 5.0
 """Standard errors by which a simulation may differ."""
 
 
-def answer(name: str, method: str, **fields: Any) -> Answer:
-    found = evaluate(Point(problem=find_problem(name).from_fields(fields), method=find(method)()))
-    assert found.ok, found
-    return found
-
-
 def fixed(case: dict[str, Any]) -> Answer:
-    return answer("audit-dpsgd-correct", "auditing.summed", **case, guess_number="fixed")
+    return answered("audit-dpsgd-correct", "auditing.summed", **case, guess_number="fixed")
 
 
 def by_density(canaries: int, guesses: int, sigma: float, sampling_probability: float, steps: int) -> float:
@@ -84,7 +79,7 @@ def test_simulated_audits_with_a_fixed_number_of_guesses_have_this_mean(case: di
 def test_the_numbers_of_guesses_of_the_reproduction_are_two_questions() -> None:
     """Simulations gave 14.630 +- 0.010 for exactly 20 guesses."""
     case = {"canaries": 60, "guesses": 20, "sigma": 2.0, "sampling_probability": 0.3, "steps": 20}
-    random = answer("audit-dpsgd-correct", "auditing.summed", **case)
+    random = answered("audit-dpsgd-correct", "auditing.summed", **case)
     assert random.lower == pytest.approx(14.7091, abs=1e-3)
     assert fixed(case).lower == pytest.approx(14.6241, abs=1e-4)
 
@@ -95,10 +90,10 @@ def test_exactly_as_many_guesses_are_right_as_about_the_clearest_gaussian_canari
     canaries: int, guesses: int, mu: float
 ) -> None:
     fields = {"canaries": canaries, "guesses": guesses, "mu": mu}
-    found = answer("audit-expected-correct", "auditing.expected", **fields, guess_number="fixed")
+    found = answered("audit-expected-correct", "auditing.expected", **fields, guess_number="fixed")
     assert found.value == pytest.approx(mean_correct(canaries, guesses, mu), rel=3e-5)
     assert found.lower <= mean_correct(canaries, guesses, mu) * (1.0 + 1e-9)
-    cap = answer("audit-expected-correct", "auditing.expected", **fields)
+    cap = answered("audit-expected-correct", "auditing.expected", **fields)
     assert found.lower <= cap.lower * (1.0 + 1e-9)
     assert found.upper == cap.upper
 

@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-from privcore import Answer, Point, evaluate, find, find_problem
 from privcore.auditing.problems import AuditMu
 from privcore.auditing.programme import solve
+from tests.privcore.draws import answer
 
 SOME: dict[str, Any] = {"canaries": 100, "guesses": 80, "correct": 60}
 SAMPLED = {"sampling_probability": 0.1, "steps": 500}
-
-
-def answer(name: str, method: str, **fields: Any) -> Answer:
-    problem = find_problem(name).from_fields(fields)
-    return evaluate(Point(problem=problem, method=find(method)()))
 
 
 def by_recursion(counts: dict[str, int], **sampling: Any) -> float:

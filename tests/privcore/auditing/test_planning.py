@@ -25,6 +25,7 @@ from privcore.auditing.problems import AuditBestGuesses, AuditEpsilon, AuditPowe
 from privcore.auditing.recursion import GAUSSIAN
 from privcore.auditing.tightest import refuted_by
 from privcore.numerics.gaussian import gaussian_epsilon_bounds
+from tests.privcore.draws import answered
 
 pytestmark = pytest.mark.sampled(20)
 
@@ -44,23 +45,17 @@ def is_printed(found: float, printed: str) -> bool:
     return abs(found - float(printed)) <= 0.5 * unit * (1.0 + 1e-6)
 
 
-def answer(problem: str, method: str, **fields: Any) -> Answer:
-    found = evaluate(Point(problem=find_problem(problem).from_fields(fields), method=find(method)()))
-    assert found.ok, found
-    return found
-
-
 def expected(**fields: Any) -> Answer:
-    return answer("audit-expected-correct", "auditing.expected", **fields)
+    return answered("audit-expected-correct", "auditing.expected", **fields)
 
 
 def planned(canaries: int, guesses: int, sigma: float, **fields: Any) -> Answer:
     fields = {"delta": DELTA, "audit_confidence": CONFIDENCE, "mu": 1.0 / sigma, **fields}
-    return answer("audit-planned-epsilon", "auditing.planned", canaries=canaries, guesses=guesses, **fields)
+    return answered("audit-planned-epsilon", "auditing.planned", canaries=canaries, guesses=guesses, **fields)
 
 
 def ceiling(**fields: Any) -> Answer:
-    return answer("audit-ceiling", "auditing.ceiling", **{"delta": DELTA, **fields})
+    return answered("audit-ceiling", "auditing.ceiling", **{"delta": DELTA, **fields})
 
 
 # ------------------------------------------------------------------------------------- expected counts
@@ -150,7 +145,7 @@ def test_the_best_number_of_guesses_in_figure_1_is_found_with_its_epsilon(entry:
     assert best == int(guesses)
     assert is_printed(epsilon, printed)
     assert planned_audit(int(canaries), best, problem.mu, DELTA, CONFIDENCE).correct == int(correct)
-    refined = answer("audit-best-guesses", "auditing.best", **problem.as_fields())
+    refined = answered("audit-best-guesses", "auditing.best", **problem.as_fields())
     assert epsilon_in(refined) >= epsilon * (1.0 - 1e-5), "the detail has six digits"
 
 
@@ -176,7 +171,7 @@ def test_figures_4_to_7_come_out_as_computed_before(sigma: float) -> None:
         by_algorithm_3 = epsilon_of(refuted_mu(audit), DELTA)
         assert is_printed(by_algorithm_3, printed), guesses
         assert by_algorithm_3 <= refuted_by(audit, "gaussian") <= 1.11 * by_algorithm_3
-        found = answer(
+        found = answered(
             "audit-planned-epsilon",
             "auditing.plannedgaussian",
             canaries=10**7,
@@ -221,7 +216,7 @@ def test_the_best_number_of_guesses_is_that_of_the_mean_of_exactly_as_many_guess
 ) -> None:
     """With the mean of `audit-expected-correct`, 20 and 22 guesses would seem best in the last two cases."""
     fields = {"canaries": canaries, "mu": mu, "delta": DELTA, "guessing": guessing}
-    found = answer("audit-best-guesses", "auditing.best", **fields)
+    found = answered("audit-best-guesses", "auditing.best", **fields)
     assert found.value == best
     assert f" with {correct} correct, the rounded mean of guesses " in found.detail
     rng = np.random.default_rng(1)
@@ -287,7 +282,7 @@ def test_many_alternatives_refute_what_was_computed_before() -> None:
     for k, m, printed in ((10, 10_000, "2.7131"), (1000, 10_000, "3.7497"), (3, 100, "2.2307")):
         correct = round(m * simplex_success(1.0 / 0.6, k))
         fields = {"canaries": m, "guesses": m, "correct": correct, "alternatives": k, "delta": DELTA}
-        value = answer("audit-epsilon", "auditing.gaussian", **fields).value
+        value = answered("audit-epsilon", "auditing.gaussian", **fields).value
         assert value is not None
         assert is_printed(value, printed), k
 
@@ -356,7 +351,7 @@ def test_counts_that_chance_explains_have_the_ceiling_0() -> None:
 def test_with_more_alternatives_a_ceiling_is_known_without_a_model_only() -> None:
     fields: dict[str, Any] = {"canaries": 20, "guesses": 20, "correct": 15, "alternatives": 3, "delta": DELTA}
     found = ceiling(**fields)
-    truth = answer("audit-epsilon", "auditing.tightest", **fields).lower
+    truth = answered("audit-epsilon", "auditing.tightest", **fields).lower
     assert found.lower == truth > ceiling(**{**fields, "alternatives": 2}).lower > 0.0
     assert found.upper <= (1.0 + 1e-9) * found.lower
     fields["family"] = "gaussian"
@@ -372,7 +367,7 @@ def test_the_least_count_that_refutes_is_what_trying_all_of_them_finds() -> None
         fields = {"canaries": 60, "guesses": guesses, "claimed_epsilon": claimed, "delta": 1e-3}
         tails = {
             c: min(
-                answer("audit-tail", method, correct=c, **fields).upper
+                answered("audit-tail", method, correct=c, **fields).upper
                 for method in ("auditing.recursion", "auditing.revealed")
             )
             for c in range(guesses + 1)
@@ -385,7 +380,7 @@ def test_in_the_gaussian_family_the_least_count_refutes_the_mu_of_the_claim_and_
     for claimed, guesses in ((0.0, 20), (0.5, 51), (2.0, 30), (3.0, 8)):
         fields = {"canaries": 60, "guesses": guesses, "delta": 1e-3}
         tails = {
-            c: answer(
+            c: answered(
                 "audit-gaussian-tail",
                 "auditing.recursion",
                 canaries=60,
@@ -400,7 +395,7 @@ def test_in_the_gaussian_family_the_least_count_refutes_the_mu_of_the_claim_and_
         assert least_refuting(AuditPower.from_fields(plan)) == least, plan
         if least is not None:
             values = [
-                answer("audit-epsilon", "auditing.gaussian", correct=c, **fields).value or 0.0
+                answered("audit-epsilon", "auditing.gaussian", correct=c, **fields).value or 0.0
                 for c in (least - 1, least)
             ]
             assert values[0] <= claimed < values[1], plan
@@ -419,7 +414,7 @@ def test_the_mu_of_a_claim_is_that_whose_epsilon_it_is_rounded_up() -> None:
 def test_a_model_catches_more_of_a_false_claim() -> None:
     fields = {"canaries": 5000, "guesses": 200, "mu": 0.53, "claimed_epsilon": 1.0, "delta": DELTA}
     without, modelled = (
-        answer("audit-power", "auditing.power", family=family, **fields)
+        answered("audit-power", "auditing.power", family=family, **fields)
         for family in ("approximate", "gaussian")
     )
     assert without.upper < 0.6
@@ -434,7 +429,7 @@ def test_the_power_lies_between_its_ends_and_a_simulation_agrees() -> None:
     clearest = np.argpartition(-np.abs(scores), guesses - 1, axis=1)[:, :guesses]
     right = np.take_along_axis((scores > 0) == bits, clearest, axis=1).sum(axis=1)
     fields = {"canaries": m, "guesses": guesses, "mu": mu, "claimed_epsilon": 1.0, "delta": DELTA}
-    found = answer("audit-power", "auditing.power", **fields)
+    found = answered("audit-power", "auditing.power", **fields)
     least = least_refuting(AuditPower.from_fields(fields))
     assert least is not None
     share = float((right >= least).mean())
@@ -449,7 +444,7 @@ def test_the_power_lies_between_its_ends_and_a_simulation_agrees() -> None:
 def test_the_power_of_a_true_claim_is_at_most_the_level(family: str) -> None:
     # Gaussian noise with mu = 1 is (4.3772, 1e-5)-DP.
     for guesses in (10, 100, 1000):
-        found = answer(
+        found = answered(
             "audit-power",
             "auditing.power",
             canaries=1000,
@@ -464,7 +459,7 @@ def test_the_power_of_a_true_claim_is_at_most_the_level(family: str) -> None:
 
 def test_a_claim_that_no_count_refutes_has_no_power() -> None:
     fields = {"canaries": 100, "guesses": 4, "mu": 3.0, "claimed_epsilon": 1.0, "delta": DELTA}
-    found = answer("audit-power", "auditing.power", **fields)
+    found = answered("audit-power", "auditing.power", **fields)
     assert (found.lower, found.upper) == (0.0, 0.0)
     assert found.detail == "no count refutes the claim"
 
@@ -499,10 +494,10 @@ def test_planning_at_delta_zero_is_the_limit_of_small_deltas() -> None:
     assert small.upper <= pure.upper <= small.upper * (1.0 + 1e-6)
     assert pure.detail == "90 of 100 correct"
     fields = {"canaries": 1000, "mu": 1.0}
-    best = [answer("audit-best-guesses", "auditing.best", **fields, delta=delta) for delta in (0.0, 1e-15)]
+    best = [answered("audit-best-guesses", "auditing.best", **fields, delta=delta) for delta in (0.0, 1e-15)]
     assert best[0].value == best[1].value
     plan = {**fields, "guesses": 100, "claimed_epsilon": 1.0}
-    power = [answer("audit-power", "auditing.power", **plan, delta=delta) for delta in (0.0, 1e-15)]
+    power = [answered("audit-power", "auditing.power", **plan, delta=delta) for delta in (0.0, 1e-15)]
     assert power[0] == power[1]
 
 
@@ -536,6 +531,6 @@ def test_more_guesses_than_canaries_are_refused(problem: str) -> None:
 
 
 def test_one_canary_has_no_best_number_of_guesses() -> None:
-    found = answer("audit-best-guesses", "auditing.best", canaries=1, mu=1.0, delta=DELTA)
+    found = answered("audit-best-guesses", "auditing.best", canaries=1, mu=1.0, delta=DELTA)
     assert found.value == 0.0
     assert found.detail == "none of the numbers of guesses tried refutes an epsilon"

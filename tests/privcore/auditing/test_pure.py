@@ -3,19 +3,14 @@
 import math
 from itertools import product
 from operator import eq
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from privcore import Answer, Point, Status, evaluate, find, find_problem
-
-
-def answer(name: str, method: str, **fields: Any) -> Answer:
-    problem = find_problem(name).from_fields(fields)
-    return evaluate(Point(problem=problem, method=find(method)()))
+from privcore import Status
+from tests.privcore.draws import answer
 
 
 @pytest.mark.thorough

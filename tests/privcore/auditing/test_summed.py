@@ -9,17 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privcore import Answer, Point, Status, evaluate, find, find_problem
+from privcore import Answer, Status
 from privcore.auditing.expected import Scores
 from privcore.auditing.optimal import expected_correct
+from tests.privcore.draws import answer
 
 RATE = 4096 / 50_000
 FOUR_ERRORS = 4.0
 """Standard errors by which a simulation may differ."""
-
-
-def answer(problem: str, method: str, **fields: Any) -> Answer:
-    return evaluate(Point(problem=find_problem(problem).from_fields(fields), method=find(method)()))
 
 
 def summed(**fields: Any) -> Answer:

@@ -8,21 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privcore import Answer, Point, evaluate, find, find_problem
+from privcore import Point, evaluate, find
 from privcore.auditing.counts import refuted_mu
 from privcore.auditing.planned import best_guesses, with_mean_counts
 from privcore.auditing.power import least_refuting
 from privcore.auditing.problems import AuditBestGuesses, AuditEpsilon, AuditGaussianTail, AuditPower
 from privcore.auditing.tightest import refuted_by, tightest_mu
 from privcore.registry import answering
+from tests.privcore.draws import answer
 
 TIGHTER = 1.02
 """Least ratio of the mu that the programme refutes to that of Algorithm 3 at these counts."""
-
-
-def answer(name: str, method: str, knobs: dict[str, Any] | None = None, /, **fields: Any) -> Answer:
-    problem = find_problem(name).from_fields(fields)
-    return evaluate(Point(problem=problem, method=find(method).from_knobs(knobs or {})))
 
 
 def test_the_exact_probability_refutes_what_two_bounds_do_not() -> None:

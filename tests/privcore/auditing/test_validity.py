@@ -3,13 +3,12 @@
 import itertools
 import math
 import random
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privcore import Answer, Point, evaluate, find, find_problem
+from privcore import find_problem
 from privcore.auditing.optimal import few_errors, thresholds
 from privcore.auditing.recursion import (
     APPROXIMATE,
@@ -20,11 +19,7 @@ from privcore.auditing.recursion import (
     smallest_level,
     unlikely,
 )
-
-
-def answer(name: str, method: str, **fields: Any) -> Answer:
-    problem = find_problem(name).from_fields(fields)
-    return evaluate(Point(problem=problem, method=find(method)()))
+from tests.privcore.draws import answer
 
 
 def literal(claim: tuple[int, float, float], counts: tuple[float, ...], tau: float) -> bool:

@@ -8,19 +8,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from privcore import Answer, DomainError, Point, evaluate, find, find_problem
+from privcore import Answer, DomainError, find, find_problem
 from privcore.labels.learning.gradient import proportion_gradient
 from privcore.labels.learning.release import release
+from tests.privcore.draws import answered
 
 NARROW = 1e-9
 """Relative width of an exact answer; the slack of a closed form is 1e-11."""
-
-
-def answered(problem: str, method: str, **fields: Any) -> Answer:
-    asked = find_problem(problem).from_fields(fields)
-    found = evaluate(Point(problem=asked, method=find(method)()))
-    assert found.ok, found
-    return found
 
 
 def encloses(found: Answer, truth: mpmath.mpf | float) -> bool:

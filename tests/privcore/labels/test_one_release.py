@@ -11,16 +11,12 @@ from typing import Any
 
 import pytest
 
-from privcore import Answer, DomainError, Point, Status, evaluate, find, find_problem
+from privcore import Answer, DomainError, Point, Status, evaluate, find_problem
 from privcore.labels.sampling import LabelsSampling
+from tests.privcore.draws import answer
 
 SPACE = 1e-11
 """Relative and absolute distance of an end from the truth that is still tight."""
-
-
-def answered(problem: str, method: str, **fields: Any) -> Answer:
-    asked = find_problem(problem).from_fields(fields)
-    return evaluate(Point(problem=asked, method=find(method)()))
 
 
 def encloses(found: Answer, truth: float, space: float = SPACE) -> bool:
@@ -68,7 +64,7 @@ def test_the_ratio_of_a_release_is_that_of_an_enumeration(bag: tuple[float, ...]
     for member in range(len(bag)):
         others = bag[:member] + bag[member + 1 :]
         for value, (one, zero) in enumerate(likelihoods(others, epsilon)):
-            found = answered("label-release-ratio", "labels.bag", member=member + 1, released=value, **asked)
+            found = answer("label-release-ratio", "labels.bag", member=member + 1, released=value, **asked)
             assert encloses(found, ratio(one, zero)), (member, value)
 
 
@@ -83,32 +79,32 @@ def test_the_ratio_with_laplace_noise_is_that_of_the_densities(released: float) 
     )
     fields = {"mechanism": "llp-laplace", "bag": "0.2,0.5,0.7", "label_epsilon": epsilon, "member": 1}
     assert encloses(
-        answered("label-release-ratio", "labels.bag", released=released, **fields), ratio(one, zero)
+        answer("label-release-ratio", "labels.bag", released=released, **fields), ratio(one, zero)
     )
 
 
 def test_ratios_do_not_depend_on_the_eta_of_the_member_and_survive_rare_labels() -> None:
     for own in (0.01, 0.5, 1e-200):
         fields = {"mechanism": "llp", "bag": ",".join([repr(own), *["0.01"] * 199]), "member": 1}
-        found = answered("label-release-ratio", "labels.bag", released=199, **fields)
+        found = answer("label-release-ratio", "labels.bag", released=199, **fields)
         # equal others: q(s - 1) / q(s) = s (1 - p) / ((k - s) p), with s = 199 and k = 200
         assert found.lower <= math.log(199 * 0.99 / 0.01) <= found.upper
         assert found.upper - found.lower <= 1e-6
 
 
 def test_randomized_response_reveals_epsilon_and_nothing_reveals_nothing() -> None:
-    found = answered(
+    found = answer(
         "label-release-ratio", "labels.bag", mechanism="rr", bag="0.3", label_epsilon=0.7, released=1
     )
     assert (found.lower, found.upper) == (0.7, 0.7)
-    found = answered("label-release-ratio", "labels.bag", mechanism="none", bag="0.3", released=0)
+    found = answer("label-release-ratio", "labels.bag", mechanism="none", bag="0.3", released=0)
     assert (found.lower, found.upper) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(("released", "expected"), [(1, math.log(0.7 / 0.3)), (2, math.inf)])
 def test_the_ratio_of_a_certain_label_is_that_of_its_likelihoods(released: int, expected: float) -> None:
     asked = {"mechanism": "llp", "bag": "0.3,1,0", "member": 2, "released": released}
-    found = answered("label-release-ratio", "labels.bag", **asked)
+    found = answer("label-release-ratio", "labels.bag", **asked)
     assert encloses(found, expected), "the others have the sum 0 or 1"
 
 
@@ -140,7 +136,7 @@ def test_the_ratio_of_two_classes_is_that_of_an_enumeration(seed: int) -> None:
     for histogram in set(laws[0]) | set(laws[1]):
         one, zero = (law.get(histogram, 0.0) for law in laws)
         fields = {"first_class": a + 1, "second_class": b + 1, "histogram": ",".join(map(str, histogram))}
-        found = answered("class-release-ratio", "labels.classes", mechanism="llp", classes=text, **fields)
+        found = answer("class-release-ratio", "labels.classes", mechanism="llp", classes=text, **fields)
         assert encloses(found, ratio(one, zero)), histogram
 
 
@@ -153,7 +149,7 @@ def test_a_randomized_class_has_the_ratio_epsilon_if_it_is_one_of_both() -> None
         "second_class": 3,
     }
     for histogram, expected in (("1,0,0", 1.5), ("0,0,1", 1.5), ("0,1,0", 0.0)):
-        found = answered("class-release-ratio", "labels.classes", histogram=histogram, **fields)
+        found = answer("class-release-ratio", "labels.classes", histogram=histogram, **fields)
         assert (found.lower, found.upper) == (expected, expected)
 
 
@@ -163,18 +159,18 @@ def test_a_share_of_all_examples_is_enclosed(method: str, tmp_path: Path) -> Non
     file.write_text("eta\n" + "0.5\n" * 7)
     prior = f"column({file},eta)"
     asked = {"mechanism": "llp", "bag_size": 2, "threshold": 0.1, "draw": "partition"}
-    assert encloses(answered("label-advantage-share", method, prior=prior, **asked), 1.0)
+    assert encloses(answer("label-advantage-share", method, prior=prior, **asked), 1.0)
 
 
 def test_a_share_below_the_doubles_is_possible() -> None:
     prior = "two-point(0.5,0.99,1e-200)"
     asked = {"mechanism": "llp", "prior": prior, "bag_size": 3, "threshold": 0.4}
-    assert answered("label-advantage-share", "labels.composition", **asked).upper > 0.0
+    assert answer("label-advantage-share", "labels.composition", **asked).upper > 0.0
 
 
 def test_impossible_releases_of_classes_have_no_ratio() -> None:
     fields = {"mechanism": "llp", "classes": "0.5,0.3,0.2;1,0,0", "first_class": 1, "second_class": 2}
-    found = answered("class-release-ratio", "labels.classes", histogram="0,0,2", **fields)
+    found = answer("class-release-ratio", "labels.classes", histogram="0,0,2", **fields)
     assert found.status is Status.NOT_APPLICABLE
     assert found.detail == "The release is impossible under both classes."
     with pytest.raises(DomainError, match="Expected histogram and both classes for the 3 classes"):
@@ -203,20 +199,20 @@ def test_several_sums_reveal_what_an_enumeration_finds(seed: int) -> None:
     truth = float(sum(map(max, joint.values())) - max(eta, 1 - eta))
     text = ";".join(",".join(str(float(w)) for w in row) for row in sums)
     fields = {"bag": ",".join(map(repr, etas)), "sums": text, "member": member + 1}
-    assert encloses(answered("label-sums-advantage", "labels.sums", **fields), truth), fields
+    assert encloses(answer("label-sums-advantage", "labels.sums", **fields), truth), fields
 
 
 def test_overlapping_sums_reveal_more_than_each_and_one_plain_sum_is_a_bag() -> None:
     bag, member = "0.5,0.5,0.5", 2
-    one = answered("label-sums-advantage", "labels.sums", bag=bag, sums="1,1,1", member=member)
-    whole = answered("label-member-advantage", "labels.member", mechanism="llp", bag=bag, member=member)
+    one = answer("label-sums-advantage", "labels.sums", bag=bag, sums="1,1,1", member=member)
+    whole = answer("label-member-advantage", "labels.member", mechanism="llp", bag=bag, member=member)
     assert one.lower <= whole.upper
     assert whole.lower <= one.upper
-    first = answered("label-sums-advantage", "labels.sums", bag=bag, sums="1,1,0", member=member)
-    both = answered("label-sums-advantage", "labels.sums", bag=bag, sums="1,1,0;0,1,1", member=member)
+    first = answer("label-sums-advantage", "labels.sums", bag=bag, sums="1,1,0", member=member)
+    both = answer("label-sums-advantage", "labels.sums", bag=bag, sums="1,1,0;0,1,1", member=member)
     assert first.upper == pytest.approx(0.25)
     assert both.lower == pytest.approx(0.375), "two bags that share a member reveal more than each"
-    weighted = answered("label-sums-advantage", "labels.sums", bag=bag, sums="1,2,4", member=member)
+    weighted = answer("label-sums-advantage", "labels.sums", bag=bag, sums="1,2,4", member=member)
     assert weighted.lower == pytest.approx(0.5), "powers of two reveal every label"
 
 
@@ -242,8 +238,8 @@ def test_the_share_of_examples_above_a_threshold_is_that_of_all_bags(
     mechanism = "llp" if math.isinf(epsilon) else "llp-geometric"
     fields = {"mechanism": mechanism, "prior": "two-point(0.1,0.6,0.3)", "bag_size": k}
     fields |= {"label_epsilon": epsilon, "threshold": threshold}
-    exact = answered("label-advantage-share", "labels.composition", **fields)
-    drawn = answered("label-advantage-share", "labels.sampling", **fields)
+    exact = answer("label-advantage-share", "labels.composition", **fields)
+    drawn = answer("label-advantage-share", "labels.sampling", **fields)
     assert exact.lower - 1e-12 <= truth <= exact.upper + 1e-12
     assert threshold == 0.0 or exact.upper - exact.lower <= 1e-12
     assert drawn.lower <= truth <= drawn.upper
@@ -256,17 +252,17 @@ def test_shares_in_a_partition_are_those_of_all_choices_of_rows(tmp_path: Any) -
     pairs = list(itertools.permutations(range(len(rows)), k))
     truth = sum(advantage(rows[i], [rows[j]], math.inf) > threshold for i, j in pairs) / len(pairs)
     fields = {"mechanism": "llp", "prior": f"column({file},p)", "bag_size": k, "draw": "partition"}
-    exact = answered("label-advantage-share", "labels.composition", threshold=threshold, **fields)
+    exact = answer("label-advantage-share", "labels.composition", threshold=threshold, **fields)
     assert exact.lower - 1e-12 <= truth <= exact.upper + 1e-12
     assert exact.upper - exact.lower <= SPACE
-    drawn = answered("label-advantage-share", "labels.sampling", threshold=threshold, **fields)
+    drawn = answer("label-advantage-share", "labels.sampling", threshold=threshold, **fields)
     assert drawn.lower <= truth <= drawn.upper
 
 
 def test_one_example_of_randomized_response_is_the_tail_of_one_example() -> None:
     fields = {"mechanism": "rr", "prior": "beta(2,30)", "label_epsilon": 4.0, "threshold": 0.05}
-    share = answered("label-advantage-share", "labels.response", **fields)
-    tail = answered("label-advantage-tail", "labels.response", **fields)
+    share = answer("label-advantage-share", "labels.response", **fields)
+    tail = answer("label-advantage-tail", "labels.response", **fields)
     assert (share.lower, share.upper) == (tail.lower, tail.upper)
     assert 0.0 < share.lower < 1.0
 
@@ -299,12 +295,12 @@ def test_the_ratio_at_an_eta_has_the_tail_and_the_quantile_of_all_bags(
             quantile = t
             break
     fields = {"mechanism": "llp", "prior": f"column({file},p)", "bag_size": k, "draw": draw, "eta": eta}
-    found = answered("label-ratio-tail-at", "labels.composition", log_ratio=threshold, **fields)
+    found = answer("label-ratio-tail-at", "labels.composition", log_ratio=threshold, **fields)
     assert encloses(found, tail)
     drawn = find_problem("label-ratio-tail-at").from_fields(fields | {"log_ratio": threshold})
     interval = evaluate(Point(problem=drawn, method=LabelsSampling(samples=20_000)))
     assert interval.lower <= tail <= interval.upper
-    found = answered("label-ratio-quantile-at", "labels.composition", level=level, **fields)
+    found = answer("label-ratio-quantile-at", "labels.composition", level=level, **fields)
     assert encloses(found, quantile, 1e-8) if math.isinf(quantile) else abs(found.upper - quantile) < 1e-8
     drawn = find_problem("label-ratio-quantile-at").from_fields(fields | {"level": level})
     interval = evaluate(Point(problem=drawn, method=LabelsSampling(samples=20_000)))

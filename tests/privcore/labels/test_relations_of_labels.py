@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcore import Answer, Point, evaluate, find, find_problem, methods_for
+from privcore import Point, evaluate, find_problem, methods_for
 from privcore.distributions.prior_notation import prior
 from privcore.labels.sums.noisy_sums import advantages, at_nodes, released, sides
 from privcore.labels.sums.poisson_binomial import FLOOR, binomial, leave_one_out, pmf, relative_error
 from privcore.labels.sums.rows import exact_at, nodes_needed, quick_advantage
+from tests.privcore.draws import answer
 
 ETAS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
 EPSILONS = st.floats(0.02, 30.0)
@@ -24,13 +25,8 @@ each_prior = pytest.mark.parametrize(
 )
 
 
-def answer(method: str, name: str, **fields: Any) -> Answer:
-    problem = find_problem(name).from_fields(fields)
-    return evaluate(Point(problem=problem, method=find(method)()))
-
-
 def simulated(name: str, **fields: Any) -> float:
-    value = answer("labels.sampling", name, **fields).value
+    value = answer(name, "labels.sampling", **fields).value
     assert value is not None
     return value
 
@@ -102,7 +98,7 @@ def test_a_bag_of_one_is_randomized_response_or_has_a_closed_form(eta: float, ep
 @pytest.mark.parametrize(("p", "j"), list(itertools.product((0.01, 0.3, 0.5, 0.8), (1, 2, 7, 40))))
 def test_one_more_example_in_an_even_bag_of_equal_examples_reveals_as_much(p: float, j: int) -> None:
     even, odd = (
-        answer("labels.composition", "label-advantage", mechanism="llp", prior=f"point({p})", bag_size=k)
+        answer("label-advantage", "labels.composition", mechanism="llp", prior=f"point({p})", bag_size=k)
         for k in (2 * j, 2 * j + 1)
     )
     assert even.lower == pytest.approx(odd.lower, rel=1e-10)
@@ -131,7 +127,7 @@ def test_simulated_orders_hold_without_any_error(text: str, bag_size: int) -> No
         assert laplace <= geometric * (1.0 + 2e-5)
         assert geometric <= values["llp", math.inf] * (1.0 + 2e-5)
         response = answer(
-            "labels.response", "label-advantage", mechanism="rr", prior=text, label_epsilon=epsilon
+            "label-advantage", "labels.response", mechanism="rr", prior=text, label_epsilon=epsilon
         )
         assert geometric <= response.upper * (1.0 + 2e-5) + 10.0 * FLOOR, "rounding of a simulated zero"
 
@@ -225,7 +221,7 @@ def test_every_method_for_a_few_bags_agrees(text: str) -> None:
 
 def test_eta_0_and_1_are_certain_and_reveal_others() -> None:
     ends = [
-        answer("labels.bag", "label-posterior", mechanism="llp", bag="0,1,0.3", released=z, member=3)
+        answer("label-posterior", "labels.bag", mechanism="llp", bag="0,1,0.3", released=z, member=3)
         for z in (1.0, 2.0)
     ]
     assert ends[0].lower == 0.0
@@ -234,14 +230,14 @@ def test_eta_0_and_1_are_certain_and_reveal_others() -> None:
     assert ends[1].upper == 1.0
     for member, truth in ((1, 0.0), (2, 1.0)):
         sure = answer(
-            "labels.bag", "label-posterior", mechanism="llp", bag="0,1,0.3", released=1, member=member
+            "label-posterior", "labels.bag", mechanism="llp", bag="0,1,0.3", released=1, member=member
         )
         assert sure.lower == pytest.approx(truth, abs=1e-14)
         assert sure.upper == pytest.approx(truth, abs=1e-14)
     for mechanism in ("llp", "rr"):
         nothing = answer(
-            "labels.response" if mechanism == "rr" else "labels.composition",
             "label-advantage",
+            "labels.response" if mechanism == "rr" else "labels.composition",
             mechanism=mechanism,
             prior="point(1)",
             label_epsilon=1.0 if mechanism == "rr" else math.inf,
@@ -255,8 +251,8 @@ def test_eta_0_and_1_are_certain_and_reveal_others() -> None:
 def test_tails_of_laplace_noise_keep_their_digits_far_out(k: int, epsilon: float, log_ratio: float) -> None:
     """For equal examples at 1/2 both tails are equal: the result is twice the mass of the upper tail."""
     found = answer(
-        "labels.composition",
         "label-ratio-tail",
+        "labels.composition",
         mechanism="llp-laplace",
         prior="point(0.5)",
         bag_size=k,
@@ -277,8 +273,8 @@ def test_a_single_label_with_laplace_noise_keeps_its_digits_at_any_epsilon(
         x = mpmath.mpf(eta)
         truth = x - mpmath.sqrt(x * (1 - x)) * mpmath.exp(-mpmath.mpf(epsilon) / 2)
     found = answer(
-        "labels.composition",
         "label-advantage",
+        "labels.composition",
         mechanism="llp-laplace",
         prior=f"point({eta})",
         label_epsilon=epsilon,
@@ -294,8 +290,8 @@ def test_a_single_label_with_laplace_noise_keeps_its_digits_at_any_epsilon(
 def test_rare_values_of_a_prior_have_exact_weights(w: float) -> None:
     """At least one of two examples has eta = 1/2 with probability 2 w - w^2."""
     found = answer(
-        "labels.composition",
         "label-advantage-tail",
+        "labels.composition",
         mechanism="llp",
         prior=f"two-point(0,0.5,{w})",
         bag_size=2,
@@ -309,8 +305,8 @@ def test_rare_values_of_a_prior_have_exact_weights(w: float) -> None:
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-5, 1e-3])
 def test_quadrature_holds_where_noise_is_nearly_all(epsilon: float) -> None:
     found = answer(
-        "labels.gauss",
         "label-advantage",
+        "labels.gauss",
         mechanism="llp-geometric",
         prior="uniform",
         bag_size=2,
@@ -325,16 +321,16 @@ def test_quadrature_holds_where_noise_is_nearly_all(epsilon: float) -> None:
 @pytest.mark.thorough
 def test_bags_of_almost_certain_labels_are_not_taken_for_unusual() -> None:
     found = answer(
-        "labels.sampling",
         "label-advantage-at",
+        "labels.sampling",
         mechanism="llp",
         prior="point(0.99999)",
         bag_size=5000,
         eta=0.5,
     )
     truth = answer(
-        "labels.composition",
         "label-advantage-at",
+        "labels.composition",
         mechanism="llp",
         prior="point(0.99999)",
         bag_size=5000,
@@ -347,8 +343,8 @@ def test_bags_of_almost_certain_labels_are_not_taken_for_unusual() -> None:
 def test_no_epsilon_and_no_bag_is_too_large_for_laplace_noise() -> None:
     for bag_size, eta in ((10**6, 0.3), (1000, 1.0), (3, 0.5)):
         found = answer(
-            "labels.composition",
             "label-advantage-at",
+            "labels.composition",
             mechanism="llp-laplace",
             prior="point(0.3)",
             bag_size=bag_size,

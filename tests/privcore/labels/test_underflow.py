@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 import pytest
 
-from privcore import Answer, Point, evaluate, find, find_problem
+from tests.privcore.draws import answer
 
 mp = mpmath.mp
 
@@ -17,11 +17,6 @@ mp = mpmath.mp
 def _digits() -> Any:
     with mpmath.workdps(60):
         yield
-
-
-def answer(method: str, problem: str, **fields: object) -> Answer:
-    question = find_problem(problem).from_fields(fields)
-    return evaluate(Point(problem=question, method=find(method)()))
 
 
 def sums(etas: list[float]) -> list[mpmath.mpf]:
@@ -76,10 +71,10 @@ def test_a_rare_label_under_laplace_noise_keeps_its_advantage(etas: list[float],
     mp.dps = 400
     truths = [laplace_advantage(etas, member, epsilon) for member in range(len(etas))]
     for member, truth in enumerate(truths):
-        found = answer("labels.member", "label-member-advantage", **fields, member=member + 1)
+        found = answer("label-member-advantage", "labels.member", **fields, member=member + 1)
         assert found.lower <= truth <= found.upper
         assert found.upper <= found.lower * (1.0 + 1e-9) + 1e-259, "as narrow as for labels that are not rare"
-    found = answer("labels.bag", "label-bag-advantage", **fields)
+    found = answer("label-bag-advantage", "labels.bag", **fields)
     assert found.lower <= sum(truths) / len(etas) <= found.upper
 
 
@@ -88,8 +83,8 @@ def test_large_bags_of_rare_labels_keep_their_advantage_under_laplace_noise() ->
     truth = laplace_advantage([0.001] * 150, 0, 20.0)
     assert mp.nstr(truth, 8) == "1.1364166e-186"
     found = answer(
-        "labels.composition",
         "label-advantage",
+        "labels.composition",
         mechanism="llp-laplace",
         prior="0.001",
         bag_size=150,
@@ -97,8 +92,8 @@ def test_large_bags_of_rare_labels_keep_their_advantage_under_laplace_noise() ->
     )
     assert found.lower <= truth <= found.upper <= found.lower * (1.0 + 1e-9)
     cells = answer(
-        "labels.cells",
         "label-advantage-at",
+        "labels.cells",
         mechanism="llp-laplace",
         prior="uniform",
         bag_size=1,
@@ -144,8 +139,8 @@ def test_a_release_far_from_every_count_is_no_less_accurate(seed: int) -> None:
     etas, epsilon, z = far_release(seed) if seed >= 0 else CHOSEN[seed]
     for member in range(len(etas)):
         found = answer(
-            "labels.bag",
             "label-posterior",
+            "labels.bag",
             mechanism="llp-laplace",
             bag=",".join(map(repr, etas)),
             label_epsilon=epsilon,
@@ -193,14 +188,14 @@ SMALL = [
 def test_products_of_rare_classes_may_underflow(seed: int) -> None:
     rows = rare_classes(seed) if seed >= 0 else SMALL[seed]
     classes = ";".join(",".join(map(repr, row)) for row in rows)
-    found = answer("labels.classes", "class-advantage", mechanism="llp", classes=classes)
+    found = answer("class-advantage", "labels.classes", mechanism="llp", classes=classes)
     truth = histogram_advantage(rows)
     assert found.lower <= truth <= found.upper
     assert found.upper > 0.0 or truth == 0
 
 
 def test_classes_that_are_certain_have_the_advantage_zero() -> None:
-    found = answer("labels.classes", "class-advantage", mechanism="llp", classes="1,0,0;0.2,0.3,0.5")
+    found = answer("class-advantage", "labels.classes", mechanism="llp", classes="1,0,0;0.2,0.3,0.5")
     assert (found.lower, found.upper) == (0.0, 0.0)
 
 
@@ -211,7 +206,7 @@ def test_certain_disclosure_of_a_large_bag_is_enclosed_by_numbers_that_are_not_n
     prior: float, bag_size: int
 ) -> None:
     found = answer(
-        "labels.infinite", "label-ratio-infinite", mechanism="llp", prior=repr(prior), bag_size=bag_size
+        "label-ratio-infinite", "labels.infinite", mechanism="llp", prior=repr(prior), bag_size=bag_size
     )
     p = mp.mpf(prior)
     assert found.lower <= p**bag_size + (1 - p) ** bag_size <= found.upper
@@ -223,7 +218,7 @@ def test_an_underflow_makes_no_ratio_infinite(eta: float, method: str) -> None:
     """Only the sum of all labels has an infinite ratio, if the attacked label is certain."""
     fields = {"mechanism": "llp", "prior": f"point({eta!r})", "bag_size": 7, "eta": 1.0}
     for log_ratio in (500.0, 100.0):
-        found = answer(method, "label-ratio-tail-at", log_ratio=log_ratio, **fields)
+        found = answer("label-ratio-tail-at", method, log_ratio=log_ratio, **fields)
         ones = sums([eta] * 6)
         truth = sum(
             (

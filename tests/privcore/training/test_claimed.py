@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 
-from privcore import Answer, Point, Status, UnknownNameError, evaluate, find
+from privcore import Status, UnknownNameError
 from privcore.likelihood_ratio.finite import approximate, covering
-from tests.privcore.draws import problem
+from tests.privcore.draws import answer
 
 COUNTS = {"canaries": 1000, "guesses": 100, "correct": 90, "design": "independent"}
-
-
-def answer(name: str, method: str, **fields: object) -> Answer:
-    return evaluate(Point(problem=problem(name, **fields), method=find(method)()))
 
 
 def tail(phases: str, **fields: object) -> float:
