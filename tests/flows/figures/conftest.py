@@ -6,41 +6,41 @@ import pytest
 
 from flows.figures.figure import Picture
 from privcore import Answer, Point
-from tests.flows.support.figures import Paper
+from tests.flows.support.figures import DrawnPaper
 
 
-class Papers(dict[str, Paper]):
+class DrawnPapers(dict[str, DrawnPaper]):
     """The papers by name, each made when it is first asked for."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def __missing__(self, name: str) -> Paper:
+    def __missing__(self, name: str) -> DrawnPaper:
         """Make the store of the paper."""
-        return self.setdefault(name, Paper(name, self._folder / name))
+        return self.setdefault(name, DrawnPaper(name, self._folder / name))
 
 
 @pytest.fixture(scope="session")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Papers:
-    return Papers(tmp_path_factory.mktemp("papers"))
+def papers(tmp_path_factory: pytest.TempPathFactory) -> DrawnPapers:
+    return DrawnPapers(tmp_path_factory.mktemp("papers"))
 
 
 @pytest.fixture(scope="module")
-def paper(request: pytest.FixtureRequest, papers: Papers) -> Paper:
+def paper(request: pytest.FixtureRequest, papers: DrawnPapers) -> DrawnPaper:
     """The paper that a module names."""
     return papers[request.module.PAPER]
 
 
 @pytest.fixture
-def answers(paper: Paper) -> dict[Point, Answer]:
+def answers(paper: DrawnPaper) -> dict[Point, Answer]:
     return paper.answers
 
 
 @pytest.fixture
-def full(paper: Paper) -> Path:
+def full(paper: DrawnPaper) -> Path:
     return paper.store
 
 
 @pytest.fixture
-def pictures(paper: Paper) -> dict[str, Picture]:
+def pictures(paper: DrawnPaper) -> dict[str, Picture]:
     return paper.pictures

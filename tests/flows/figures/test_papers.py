@@ -11,7 +11,7 @@ from flows.figures.figure import Figure
 from flows.figures.papers import PAPERS, SWEEPS
 from flows.spec.sweep import load
 from storage import open_store
-from tests.flows.figures.conftest import Papers
+from tests.flows.figures.conftest import DrawnPapers
 from tests.flows.small_store import Command
 from tests.flows.support.figures import check_legends, check_page, check_traces, points_of
 
@@ -54,19 +54,21 @@ def test_the_sweeps_of_a_paper_include_those_of_all_its_figures() -> None:
 
 
 @figures("labels", "auditing", "membership", slow="labels")
-def test_every_trace_is_on_the_axes_of_its_panel(paper: str, figure: Figure, papers: Papers) -> None:
+def test_every_trace_is_on_the_axes_of_its_panel(paper: str, figure: Figure, papers: DrawnPapers) -> None:
     check_traces(papers[paper].pictures[figure.name])
 
 
 @figures(*PAPERS, slow="labels")
 def test_every_figure_is_no_empty_page_and_has_all_its_colours(
-    paper: str, figure: Figure, papers: Papers, tmp_path: Path
+    paper: str, figure: Figure, papers: DrawnPapers, tmp_path: Path
 ) -> None:
     check_page(papers[paper].pictures[figure.name], tmp_path / "drawn.png")
 
 
 @figures("labels", "auditing", "membership")
-def test_the_legend_beside_a_row_names_its_traces_once(paper: str, figure: Figure, papers: Papers) -> None:
+def test_the_legend_beside_a_row_names_its_traces_once(
+    paper: str, figure: Figure, papers: DrawnPapers
+) -> None:
     check_legends(papers[paper].pictures[figure.name])
 
 
@@ -74,7 +76,7 @@ def test_the_legend_beside_a_row_names_its_traces_once(paper: str, figure: Figur
 @pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 @pytest.mark.parametrize(("paper", "name"), [("allocation", "8"), ("labels", "labels5")])
 def test_the_same_store_gives_the_same_bytes_in_every_format(
-    paper: str, name: str, kind: str, begins: bytes, papers: Papers, tmp_path: Path
+    paper: str, name: str, kind: str, begins: bytes, papers: DrawnPapers, tmp_path: Path
 ) -> None:
     asked = ("--store", papers[paper].store, "--format", kind, "--figure", name)
     folders = tmp_path / "a", tmp_path / "b"
@@ -106,7 +108,7 @@ def test_json_says_what_was_drawn_where(
     paper: str,
     name: str,
     named: dict[str, Any],
-    papers: Papers,
+    papers: DrawnPapers,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:

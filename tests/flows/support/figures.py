@@ -115,7 +115,7 @@ MADE_UP: dict[str, Callable[[Point], Answer]] = {
 """By paper: an answer that fits a point and its method, and differs from point to point."""
 
 
-class Paper:
+class DrawnPaper:
     """The figures of a paper with a store that answers all their points."""
 
     def __init__(self, name: str, folder: Path) -> None:
