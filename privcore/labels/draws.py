@@ -20,7 +20,7 @@ from privcore.numerics.bounded_mean import betting_lower, betting_upper
 from privcore.numerics.clopper_pearson import rate_at_most
 from privcore.numerics.rounding import PARTS_OF_BAGS
 
-_CHUNK = 2**18
+CHUNK = 2**18
 """Number of probabilities that are held in memory at a time."""
 _ERROR = 2.0**-48
 """Relative error of the probabilities of randomized response."""
@@ -41,6 +41,7 @@ class BagDraws:
         largest: Upper bound of the samples of usual bags.
         unusual: Upper bound of the contribution of the unusual bags to the mean.
         error: Relative error of the bounds.
+        alike: Whether all bags have the same quantity.
     """
 
     lower: Array
@@ -49,6 +50,7 @@ class BagDraws:
     largest: float = 1.0
     unusual: float = 0.0
     error: float = 0.0
+    alike: bool = False
 
     @property
     def samples(self) -> Array:
@@ -81,7 +83,7 @@ def _kept(text: str, bag_size: int, samples: int) -> tuple[Array, ...]:
 def _drawn(text: str, bag_size: int, samples: int) -> Iterator[Array]:
     rng = np.random.default_rng(seed_of(text, bag_size))
     law = prior(text)
-    rows = max(1, _CHUNK // bag_size)
+    rows = max(1, CHUNK // bag_size)
     for start in range(0, samples, rows):
         yield pmf(law.draw(rng, (min(rows, samples - start), bag_size - 1)))
 
@@ -125,7 +127,7 @@ def bags_of_rows(problem: LabelProblem, samples: int) -> Iterator[RowDraws]:
     law = FinitePrior(law.text, *law.atoms, counts=rows_of_others(problem)[1])
     more = min(_ATTACKED, total - others) if own is None else 0
     rng = np.random.default_rng(seed_of(problem.prior, problem.bag_size))
-    rows = max(1, _CHUNK // problem.bag_size)
+    rows = max(1, CHUNK // problem.bag_size)
     for start in range(0, samples, rows):
         drawn = law.draw_rows(rng, min(rows, samples - start), others + more)
         attacked = drawn[:, others:] if own is None else np.full((drawn.shape[0], 1), own)
@@ -146,16 +148,6 @@ def with_attacked(problem: LabelProblem, samples: int) -> Iterator[RowDraws]:
     for others in laws_of_others(problem.prior, problem.bag_size, samples):
         attacked = law.draw(rng, (others.shape[0], _ATTACKED))
         yield RowDraws(others=others, attacked=attacked, rates=np.full(others.shape[0], law.mean))
-
-
-def advantages_of_rows(problem: LabelProblem, some: RowDraws) -> tuple[Array, Array]:
-    """Return bounds of the mean advantage over the attacked rows of each bag, each of shape (bags,)."""
-    each = [
-        one_by_one(some.others, etas, problem.mechanism, problem.label_epsilon)
-        for etas in np.ascontiguousarray(some.attacked.T)
-    ]
-    low, high = (sum(ends) / len(each) for ends in zip(*each, strict=True))
-    return np.asarray(low) * (1.0 - _ERROR), np.asarray(high) * (1.0 + _ERROR)
 
 
 def shares_of_rows(
@@ -189,7 +181,7 @@ def advantages_of_bags(problem: LabelAdvantageTail, samples: int, seed: int) -> 
     law, epsilon = problem.distribution, problem.label_epsilon
     if problem.mechanism == "rr":
         flipped = float(scipy.special.expit(-epsilon))
-        rows = max(1, _CHUNK // problem.bags)
+        rows = max(1, CHUNK // problem.bags)
         lows: list[Array] = []
         highs: list[Array] = []
         for start in range(0, samples, rows):

@@ -9,24 +9,22 @@ import numpy as np
 
 from privcore import params
 from privcore.answer import Answer
-from privcore.distributions.prior_finite import FinitePrior
-from privcore.labels.bounds.reach import largest_advantage
 from privcore.labels.bounds.response import accuracy, response_advantage
 from privcore.labels.bounds.tails import cap
 from privcore.labels.draws import (
     BagDraws,
     advantages_of_bags,
-    advantages_of_rows,
     bags_of_rows,
     ends,
     laws_of_others,
-    rows_of_others,
     shares_of_rows,
     with_attacked,
 )
 from privcore.labels.learning.release import Releases, releases
+from privcore.labels.partitions import attacked_members, draws_of_partition
 from privcore.labels.problems import (
     SINGLE,
+    Featured,
     LabelAdvantageShare,
     LabelAdvantageTail,
     LabelAttackAccuracy,
@@ -60,8 +58,8 @@ class LabelsSampling(Method[OfBag]):
     the other bags. For a quantile, the first twentieth chooses the stakes of bets on the probability that a
     threshold is exceeded, and the other bags decide between which thresholds the quantile lies.
 
-    The probability of the bags without the cap is a Chernoff bound, so it holds for the rows of a partition,
-    too: the mean of a convex function of a sum of different rows is at most that for independent draws.
+    In a partition of a file, a sample is the mean advantage over all rows that are left, or over many members
+    of the bag, which few attacked rows would leave ten times as noisy; see `draws_of_partition`.
     """
 
     name = "labels.sampling"
@@ -91,11 +89,14 @@ class LabelsSampling(Method[OfBag]):
         atoms = problem.distribution.atoms
         few, width = 1.0 if atoms is None else min(8.0, float(atoms[0].size)), min(k, 60.0 * math.sqrt(k))
         seconds = 0.2 + 2.0 * n * k * (6e-8 + 6e-10 * width + 1.2e-8 * nodes * few) + 2e-6 * n
+        size = 0.0 if atoms is None or not problem.is_partition else float(atoms[0].size)
+        if size and isinstance(problem, Featured | LabelAttackAccuracy):
+            seconds += 2e-8 * n * k * attacked_members(problem) + 3e-7 * size
         if isinstance(problem, LabelRatioQuantile):
             searched = 0.0 if discrete(problem.mechanism) else min(n * k, float(SEARCHED))
             seconds += 3e-7 * n * k + 1e-5 * searched
         kept = 8.0 * min(2.0**23, n * k) + (24.0 * n * k if isinstance(problem, LabelRatioQuantile) else 0.0)
-        return Cost(seconds=seconds, bytes=4e7 + kept + 3e7 + 60.0 * k)
+        return Cost(seconds=seconds, bytes=4e7 + kept + 3e7 + 60.0 * k + 60.0 * size)
 
     def answer(self, problem: OfBag, seed: int) -> Answer:
         if isinstance(problem, LabelRatioQuantile):
@@ -104,11 +105,11 @@ class LabelsSampling(Method[OfBag]):
         low, high = self._ends(problem, drawn)
         samples = drawn.samples
         value = float(samples.mean())
-        spread = float(samples.std()) / math.sqrt(samples.size - 1.0)
+        spread = float(samples.std()) / math.sqrt(max(1.0, samples.size - 1.0))
         if not isinstance(problem, _OfEvent):
             low, high = low * max(0.0, 1.0 - drawn.error), high * (1.0 + drawn.error)
         value = min(max(value, low), high)
-        detail = f"{samples.size} bags, standard error {spread:.2g}"
+        detail = "all bags are alike" if drawn.alike else f"{samples.size} bags, standard error {spread:.2g}"
         if spread > 1e-14 * value:  # else it is rounding; see docs/labels.md
             detail += width_note(high - low - 2.0 * drawn.error * value, spread, self.confidence)
         if isinstance(problem, LabelAttackAccuracy):
@@ -125,6 +126,8 @@ class LabelsSampling(Method[OfBag]):
     def _ends(self, problem: OfBag, drawn: BagDraws) -> tuple[float, float]:
         """Return confidence bounds of the mean, not counting the error of each sample."""
         atoms, error = problem.distribution.atoms, 0.5 * (1.0 - self.confidence)
+        if drawn.alike:
+            return float(drawn.lower.min()), float(drawn.upper.max())
         if atoms is not None and atoms[0].size == 1 and not isinstance(problem, LabelAdvantageTail):
             return float(drawn.lower.min()), float(drawn.upper.max())  # all bags are equal
         if drawn.largest <= 0.0:
@@ -132,7 +135,7 @@ class LabelsSampling(Method[OfBag]):
         if isinstance(problem, _OfEvent):
             return betting_lower(drawn.lower, error), betting_upper(drawn.upper, error)
 
-        if problem.is_partition:  # the parts of a bag are not independent
+        if problem.is_partition:  # the parts of a bag are not independent, but there are caps
             shares = [np.minimum(1.0, e * drawn.usual / drawn.largest) for e in (drawn.lower, drawn.upper)]
             most = drawn.largest * betting_upper(shares[1], error) + drawn.unusual
             return drawn.largest * betting_lower(shares[0], error), most
@@ -192,7 +195,7 @@ class LabelsSampling(Method[OfBag]):
         if math.isfinite(epsilon):
             largest = min(largest, response_advantage(law, epsilon)[1])
         if problem.is_partition:
-            return self._of_rows(problem)
+            return draws_of_partition(problem, self.samples)
         usual = cap(law, problem.distribution, problem.bag_size, mechanism, epsilon, largest)
         lows: list[Array] = []
         highs: list[Array] = []
@@ -213,36 +216,6 @@ class LabelsSampling(Method[OfBag]):
             largest=usual.advantage,
             unusual=usual.rare * largest,
             error=4.0 * (error + law.quick_error) + 1e-9,
-        )
-
-    def _of_rows(self, problem: LabelProblem) -> BagDraws:
-        """Return the mean advantages over a few attacked rows of each bag of a partition."""
-        values, counts = rows_of_others(problem)
-        others = FinitePrior(problem.prior, values, counts / counts.sum())
-        attacked = problem.attacked.atoms
-        assert attacked is not None
-        widest = float(attacked[0][np.argmax(attacked[0] * (1.0 - attacked[0]))])  # any row may be attacked
-        largest = largest_advantage(problem)
-        usual = cap(
-            FinitePrior.point(widest),
-            others,
-            problem.bag_size,
-            problem.mechanism,
-            problem.label_epsilon,
-            largest,
-        )
-        parts = [
-            (*advantages_of_rows(problem, some), usual.counts(some.others))
-            for some in bags_of_rows(problem, self.samples)
-        ]
-        low, high, counted = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return BagDraws(
-            lower=low,
-            upper=high,
-            usual=counted.astype(float),
-            largest=usual.advantage,
-            unusual=usual.rare * largest,
-            error=1e-9,
         )
 
     def _laws(self, problem: LabelProblem) -> Iterator[tuple[Array, Array]]:

@@ -110,7 +110,7 @@ def advantages(others: Array, epsilon: float, etas: Array, more: float = 0.0) ->
 
 
 @compiled()
-def _sums(q: Array, r: float, a1: Array, a0: Array, b1: Array, b0: Array) -> None:
+def one_sided(q: Array, r: float, a1: Array, a0: Array, b1: Array, b0: Array) -> None:
     """Fill the one-sided sums at 0, ..., k for both labels."""
     k, one, zero = q.size, 0.0, 0.0
     for s in range(k + 1):
@@ -131,7 +131,7 @@ def _split(others: Array, epsilon: float, ones: Array, zeros: Array, out: Array)
     a1, a0, b1, b0 = np.empty(k + 1), np.empty(k + 1), np.empty(k + 1), np.empty(k + 1)
     for i in range(others.shape[0]):
         x1, x0 = ones[i], zeros[i]
-        _sums(others[i], r, a1, a0, b1, b0)
+        one_sided(others[i], r, a1, a0, b1, b0)
         row = out[i]
         for tail in range(2):
             one, zero = (0.5 * b1[0], 0.5 * b0[0]) if tail == 0 else (0.5 * a1[k], 0.5 * a0[k])
@@ -246,7 +246,7 @@ def _fill_nodes(others: Array, r: float, falls: Array, rises: Array, one: Array,
     k = others.shape[1]
     a1, a0, b1, b0 = np.empty(k + 1), np.empty(k + 1), np.empty(k + 1), np.empty(k + 1)
     for i in range(others.shape[0]):
-        _sums(others[i], r, a1, a0, b1, b0)
+        one_sided(others[i], r, a1, a0, b1, b0)
         place = 0
         for m in range(k):
             for n in range(falls.size):

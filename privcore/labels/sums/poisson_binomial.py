@@ -51,17 +51,18 @@ def pmf(etas: Array) -> Array:
     return out.reshape(*etas.shape[:-1], etas.shape[-1] + 1)
 
 
-def leave_one_out(etas: Array) -> Array:
-    r"""Return, for every member of a bag, the distribution of the sum of all other labels.
+def leave_one_out(etas: Array, outside: Array | None = None) -> Array:
+    r"""Return, for some members of a bag, the distribution of the sum of all other labels.
 
     Products are computed over the nodes of a binary tree, and the product over all members outside a node is
     passed down to its children: $O(k^2 \log k)$.
 
     Args:
-        etas: Probabilities of label 1 in [0, 1], shape (k,).
+        etas: Probabilities of label 1 in [0, 1], shape (m,).
+        outside: Distribution of the sum of the labels of the k - m other members; by default, of none.
 
     Returns:
-        Row j has the probabilities of 0, ..., k - 1 of the sum without label j, shape (k, k), to the relative
+        Row j has the probabilities of 0, ..., k - 1 of the sum without label j, shape (m, k), to the relative
         error of `relative_error(k)`.
 
     Example:
@@ -69,9 +70,9 @@ def leave_one_out(etas: Array) -> Array:
         [[0.6, 0.4], [0.9, 0.1]]
     """
     etas = np.ascontiguousarray(etas, dtype=np.float64)
-    k = etas.size
-    out = np.zeros((k, k))
-    _leave_one_out(etas, np.ones(1), 0, k, out)
+    outside = np.ones(1) if outside is None else outside
+    out = np.zeros((etas.size, etas.size + outside.size - 1))
+    _leave_one_out(etas, outside, 0, etas.size, out)
     return out
 
 
