@@ -277,12 +277,14 @@ def dominating(s: float, steps: int, share: float, relation: str, tail: float) -
     """
     mu = (2.0 if relation == "replace-one" else 1.0) * s
     largest = mu * (0.5 * mu - float(scipy.special.ndtri_exp(math.log(tail))))
+    if largest > math.log(LARGEST_RATIO):
+        raise LikelihoodRangeError
     epoch = (s, steps, share, relation)
     first = np.exp(largest * (np.arange(1, PILOTS + 1) / PILOTS) ** 3)
     pilot = _law(first, first, PILOT, epoch, tail)
     inner = pilot.x > 0.0
     edges = choose_edges(pilot.x[inner], pilot.p[inner], BETWEEN, tail, True, 0.0, 0.0)
-    if edges.size < 2:
+    if edges.size < 2 or not edges[0] < 1.0 < edges[-1]:
         raise LikelihoodRangeError
     return _law(edges[edges > 1.0], 1.0 / edges[(edges > 0.0) & (edges < 1.0)][::-1], FINENESS, epoch, tail)
 
@@ -297,7 +299,7 @@ def _law(
         values: list[float] = []
         for threshold in (1.0, *thresholds.tolist()):
             values.append(profile_above(*epoch, direction, threshold, res))
-            if values[-1] <= tail:
+            if len(values) > 1 and values[-1] <= tail:
                 break
         falling: Array = np.minimum.accumulate(np.minimum(values, 1.0))
         found.append((np.append(1.0, thresholds)[: falling.size], falling))
@@ -305,15 +307,16 @@ def _law(
     x, y = hull(over, remove)
     z, g = hull(np.append(0.0, 1.0 / under[::-1]), np.append(0.0, (add / under)[::-1]))
     middle = max(float(y[0]), float(g[-1]))
-    for _ in range(x.size + z.size):  # both halves are convex; at 1 the upper bound may be too large
+    while True:  # both halves are convex; at 1, where they meet, the upper bound may be too large
         y[0] = g[-1] = middle
         (x, y), (z, g) = hull(x, y), hull(z, g)
         falls = np.append((y[:-1] - y[1:]) / np.diff(x), 0.0)
         rises = np.append(0.0, np.diff(g) / np.diff(z))
-        if rises[-1] + falls[0] <= 1.0 + SUMMED:
-            break
         left, right = 1.0 - z[-2], x[1] - 1.0
-        middle = (left * float(y[1]) + right * float(g[-2]) + left * right) / (left + right)
+        chord = (left * float(y[1]) + right * float(g[-2]) + left * right) / (left + right)
+        if rises[-1] + falls[0] <= 1.0 or chord >= middle * (1.0 - SUMMED):
+            break
+        middle = chord
     at_one = max(0.0, 1.0 - float(rises[-1]) - float(falls[0]))
     masses = np.concatenate((np.diff(rises), [at_one], -np.diff(falls)))
     places = np.concatenate((z[:-1], x))

@@ -207,3 +207,16 @@ def test_no_adaptive_adversary_is_above_the_bound(
 def test_ratios_beyond_doubles_are_refused() -> None:
     with pytest.raises(ArithmeticError):
         profile_above(30.0, 5, 1.0, "zero-out", "remove", math.exp(400.0), FINE)
+    with pytest.raises(ArithmeticError):
+        dominating(1000.0, 10, 0.9, "zero-out", 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("s", "steps", "share"), [(1e-6, 10, 0.9), (1e-3, 1, 0.9), (1.0, 1, 1e-6), (0.05, 1, 0.5)]
+)
+def test_the_ends_of_the_domain_have_a_dominating_distribution(s: float, steps: int, share: float) -> None:
+    law = dominating(s, steps, share, "zero-out", 1e-12)
+    assert (law.p > 0.0).all()
+    assert float(law.p @ law.x) + law.infinite == pytest.approx(1.0, abs=1e-9)
+    revealed = share * gaussian_delta_bounds(1.0 / s, 0.0)[1]
+    assert float(law.p @ np.maximum(law.x - 1.0, 0.0)) + law.infinite <= 1.02 * revealed + 3e-12
