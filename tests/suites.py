@@ -1,19 +1,19 @@
 """Divides the tests into suites: `make test` is a sample, `make test-all` all but soak, `make soak` the rest.
 
-`make test` draws one module of `SHARE`, since the preparation of a module often takes longer than its
-tests. Of a drawn module, it runs `TESTS` of the tests without a mark of their own, or n if the module is
-marked `sampled(n)`; of a parametrised test, `CASES` cases, or n if the test is marked `sampled(n)`. The
-seed changes with the commit, so that all cases run in the course of some commits. Tests that notice a
+`make test` draws one module of `SHARE`, since the import and the preparation of a module often take longer
+than its tests. Of a drawn module, it runs `TESTS` of the tests without a mark of their own, or n if the
+module is marked `sampled(n)`; of a parametrised test, `CASES` cases, or n if the test is marked
+`sampled(n)`. The seed changes with the commit, so that all cases run in the course of some commits. Tests that notice a
 seeded fault always run, others marked `thorough` only in `make test-all`. A file or a test that is named on
 the command line runs completely.
 """
 
 import gc
 import json
-import math
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -84,6 +84,14 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the modules that are neither drawn nor notice a seeded fault, before they are imported."""
+    if _whole or collection_path.suffix != ".py":
+        return None
+    name = str(collection_path.relative_to(config.rootpath))
+    return None if _is_drawn(name) or name in {each.partition("::")[0] for each in _witnesses()} else True
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests that are not in the sample."""
@@ -104,21 +112,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             tests[module, mark.args[0]].append(item)
         else:
             cases[module, test, mark.args[0] if mark else 0].append(item)
-    modules = {str(module) for module, *_ in (*cases, *tests)}
-    kept = set(sorted(modules, key=_draw)[: math.ceil(len(modules) / SHARE)])
     for (module, _, number), group in cases.items():
-        if number and module in kept:
+        if number and _is_drawn(module):
             drawn.update(_first(group, number))
-        elif module in kept:
+        elif _is_drawn(module):
             tests[module, TESTS] += _first(group, CASES)
     for (module, number), group in tests.items():
-        if module in kept:
+        if _is_drawn(module):
             drawn.update(_first(group, number))
     if left := [item for item in items if item not in drawn]:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item in drawn]
 
 
+def _is_drawn(module: str) -> bool:
+    """Return whether the sample has tests of a module."""
+    return int.from_bytes(_draw(module), "big") * SHARE < 2**64
+
+
+@cache
 def _witnesses() -> set[str]:
     """Return the tests by which `make test` notices seeded faults."""
     found: dict[str, dict[str, str]] = json.loads(RESULTS.read_text(encoding="utf-8"))

@@ -48,12 +48,13 @@ def test_single(): pass
 @pytest.mark.parametrize(
     ("arguments", "number"),
     [
-        (["--seed", "9"], 2 + TESTS),
+        (["--seed", "15"], 2 + TESTS),
         (["--seed", "3"], 3),
-        (["--seed", "0"], TESTS),
+        (["--seed", "1"], TESTS),
+        (["--seed", "8"], 2 + TESTS + TESTS),
         (["--suite", "all"], 20 + 5 + 1 + 9 + 3 + 10 + 9),
         (["test_b.py"], 10),
-        (["test_b.py", "--suite", "sample"], 3),
+        (["test_b.py", "--suite", "sample", "--seed", "3"], 3),
         (["test_a.py::test_expensive"], 1),
         (["-m", "thorough"], 1),
         (["-k", "test_other"], CASES),
