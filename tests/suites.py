@@ -3,9 +3,9 @@
 `make test` draws one module of `SHARE`, since the import and the preparation of a module often take longer
 than its tests. Of a drawn module, it runs `TESTS` of the tests without a mark of their own, or n if the
 module is marked `sampled(n)`; of a parametrised test, `CASES` cases, or n if the test is marked
-`sampled(n)`. The seed changes with the commit, so that all cases run in the course of some commits. Tests that notice a
-seeded fault always run, others marked `thorough` only in `make test-all`. A file or a test that is named on
-the command line runs completely.
+`sampled(n)`. The seed changes with the commit, so that all cases run in the course of some commits. Tests
+that notice a seeded fault always run, others marked `thorough` only in `make test-all`. A file or a test that
+is named on the command line runs completely.
 """
 
 import gc

@@ -57,7 +57,7 @@ def test_single(): pass
         (["test_b.py", "--suite", "sample", "--seed", "3"], 3),
         (["test_a.py::test_expensive"], 1),
         (["-m", "thorough"], 1),
-        (["-k", "test_other"], CASES),
+        (["-k", "test_other", "--seed", "15"], CASES),
     ],
 )
 def test_a_named_test_always_runs_and_the_sample_has_its_size(
