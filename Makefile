@@ -72,7 +72,7 @@ ship: $(STAMP)  ## compute what changed in the sweep `lookup`, and put its table
 	$(BIN)/privsweep table publish --store build/shipped --out storage/table
 	@rm -r build/shipped  # else the next table would have the rows of older versions, too
 
-test: $(STAMP)  ## run a sample of the tests, drawn by the commit (two to three minutes)
+test: $(STAMP)  ## run a sample of the tests, drawn by the commit (about two minutes)
 	$(BIN)/python -m pytest $(SPREAD)
 
 test-all: $(STAMP)  ## run all tests except the slow tests (fifty minutes)
