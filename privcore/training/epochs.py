@@ -222,9 +222,11 @@ class ShuffledBelow(Ratio):
     steps: int
     used: float = 1.0
     """Share of the examples that an epoch uses."""
+    means: tuple[float, float] = (2.0, 1.0)
+    """Multiples of the unit vector of the step, for the example and for its neighbour."""
 
     def build(self, res: Resolution) -> RatioBracket:
-        ratio = opposed(self.s, self.steps, res, self.used)
+        ratio = opposed(self.s, self.steps, res, self.used, self.means)
         return RatioBracket(lower=ratio, upper=ratio)
 
     @property
@@ -244,8 +246,9 @@ def allocated(phase: AllocationPhase, s: float, epochs: int, relation: str) -> B
         s: Inverse noise multiplier.
         epochs: Number of epochs.
         relation: As in `Phase.bounds`. A replaced example may have gradient 0, so the lower ratio for
-            zero-out holds for it, too, as does that of the sum of all outputs at twice the distance; from
-            above, no amplification at twice the distance is the bound.
+            zero-out holds for it, too, as does that of the sum of all outputs at twice the distance. In one
+            step of an epoch the opposite gradient is the worst; for several steps, no amplification at twice
+            the distance is the bound.
     """
     t, k, m = phase.steps, phase.participations, phase.group
     if k == t:
@@ -262,8 +265,12 @@ def allocated(phase: AllocationPhase, s: float, epochs: int, relation: str) -> B
     ratios = _several(s, t, k, epochs) if k > 1 else [(repeated(alone, epochs),) * 2]
     below = tuple(ratio for _, ratio in ratios)
     if relation == "replace-one":
-        blind = Gaussian(2.0 * k * s * math.sqrt(epochs / t))
-        return Bounds(above=(Above(Gaussian(phase.unamplified(relation))),), below=(*below, blind))
+        above = [Above(Gaussian(phase.unamplified(relation)))]
+        below = (*below, Gaussian(2.0 * k * s * math.sqrt(epochs / t)))
+        if k == 1:
+            above.append(Above(repeated(ShuffledAbove(s * (1.0 + 4.0 * UNIT), t, 1.0, "in-place"), epochs)))
+            below = (repeated(ShuffledBelow(s, t, means=(1.0, -1.0)), epochs), *below)
+        return Bounds(above=tuple(above), below=below)
     return Bounds(above=tuple(Above(ratio) for ratio, _ in ratios), below=below)
 
 

@@ -1,13 +1,14 @@
 r"""Lower distributions of the ratio of two mixtures of shifted Gaussians: one epoch of shuffled batches.
 
-The pair is $\tfrac1t \sum_j N(2 e_j)$ against $\tfrac1t \sum_j N(e_j)$ in $t$ dimensions. With respect to
-$N(0)$ both are means of independent densities, $A = \tfrac1t \sum_j e^{2 s Z_j - 2 s^2}$ and
-$B = \tfrac1t \sum_j e^{s Z_j - s^2 / 2}$. For every part of m steps, the algorithm stores the conditional
-means of the vector (A, B) in cells. Two parts are combined by a weighted mean. Only the cell of an outcome
-is stored, which is a post-processing of both mixtures, so the result is a lower distribution for every
-choice of cells. The cells are intervals of the ratio that results if the other steps are typical: at their
-conditional means without the few largest outputs. Unconditional means are inflated by large outputs, which
-are rare; with them, epsilon in direction add was up to half as large in the cases tried.
+For shuffled batches, the pair is $\tfrac1t \sum_j N(2 e_j)$ against $\tfrac1t \sum_j N(e_j)$ in $t$
+dimensions. With respect to $N(0)$ both are means of independent densities, $A = \tfrac1t \sum_j e^{2 s Z_j -
+2 s^2}$ and $B = \tfrac1t \sum_j e^{s Z_j - s^2 / 2}$. For every part of m steps, the algorithm stores the
+conditional means of the vector (A, B) in cells. Two parts are combined by a weighted mean. Only the cell of
+an outcome is stored, which is a post-processing of both mixtures, so the result is a lower distribution for
+every choice of cells. The cells are intervals of the ratio that results if the other steps are typical: at
+their conditional means without the few largest outputs. Unconditional means are inflated by large outputs,
+which are rare; with them, epsilon in direction add was up to half as large in the cases tried. Other pairs
+have other multiples of $e_j$: for an example that is replaced by its opposite, 1 and -1.
 """
 
 import math
@@ -70,7 +71,9 @@ class _Rest:
 
 
 @lru_cache(maxsize=32)
-def opposed(s: float, steps: int, res: Resolution, used: float = 1.0) -> RatioDistribution:
+def opposed(
+    s: float, steps: int, res: Resolution, used: float = 1.0, means: tuple[float, float] = (2.0, 1.0)
+) -> RatioDistribution:
     """Return a lower distribution of the ratio of (mean_j N(2 e_j)) to (mean_j N(e_j)), to be shared.
 
     If an epoch leaves out examples, both are mixed with N(0), where no output has the example.
@@ -80,6 +83,7 @@ def opposed(s: float, steps: int, res: Resolution, used: float = 1.0) -> RatioDi
         steps: Number t of steps.
         res: Width of the cells in local standard deviations, and the mass that may lie beyond them.
         used: Share of the examples that an epoch uses, in (0, 1].
+        means: Multiples of e_j of both mixtures, each of size at most 2.
 
     Raises:
         LikelihoodRangeError: The densities exceed the range of doubles.
@@ -89,7 +93,8 @@ def opposed(s: float, steps: int, res: Resolution, used: float = 1.0) -> RatioDi
         >>> round(float(law.p @ law.x), 12)
         1.0
     """
-    first, rest = _one_step(s, res), _typical(s, steps)
+    shifts = means[0] * s, means[1] * s
+    first, rest = _one_step(shifts, res), _typical(shifts, steps)
     part = first
     for bit in bin(steps)[3:]:
         part = _combined(part, part, rest, res)
@@ -106,15 +111,15 @@ def opposed(s: float, steps: int, res: Resolution, used: float = 1.0) -> RatioDi
     )
 
 
-def _typical(s: float, steps: int) -> _Rest:
+def _typical(shifts: tuple[float, float], steps: int) -> _Rest:
     """Return the means of the densities of an output below the quantile that few of all steps exceed."""
     most = float(scipy.special.ndtri(max(0.5, 1.0 - RARE / steps)))
     below = float(scipy.special.ndtr(most))
-    a, b = (float(scipy.special.ndtr(most - mean)) / below for mean in (2.0 * s, s))
+    a, b = (float(scipy.special.ndtr(most - mean)) / below for mean in shifts)
     return _Rest(steps=steps, a=a, b=b)
 
 
-def _one_step(s: float, res: Resolution) -> _Batches:
+def _one_step(shifts: tuple[float, float], res: Resolution) -> _Batches:
     """Return one step in cells of its output.
 
     In the inner cells, masses and moments are integrals of normal densities, by Gauss-Legendre quadrature;
@@ -123,11 +128,12 @@ def _one_step(s: float, res: Resolution) -> _Batches:
     the logarithm of a density errs by at most 6 L^2 roundings with its square, and s may have two roundings.
     """
     reach = 0.5 - float(scipy.special.ndtri_exp(math.log(res.tail)))
-    if 2.0 * s * (reach + s) > LARGEST_EXPONENT:
+    low, high = min(0.0, *shifts), max(0.0, *shifts)
+    if (high - low) * (reach + 0.5 * (high - low)) > LARGEST_EXPONENT:
         raise LikelihoodRangeError
-    width = 2.0 ** math.floor(math.log2(min(WIDEST, res.fineness / max(1.0, s))))
-    z = np.arange(math.floor(-reach / width), math.ceil((reach + 2.0 * s) / width) + 1) * width
-    means = np.array([0.0, 2.0 * s, s])[:, None]
+    width = 2.0 ** math.floor(math.log2(min(WIDEST, res.fineness / max(1.0, 0.5 * (high - low)))))
+    z = np.arange(math.floor((low - reach) / width), math.ceil((reach + high) / width) + 1) * width
+    means = np.array([0.0, *shifts])[:, None]
     mass = np.zeros((3, z.size + 1))
     for node, weight in zip(NODES, WEIGHTS, strict=True):
         at = z[:-1] + (0.5 + 0.5 * node) * width - means
@@ -135,7 +141,7 @@ def _one_step(s: float, res: Resolution) -> _Batches:
     mass[:, 0] = scipy.special.ndtr(z[0] - means[:, 0])
     mass[:, -1] = scipy.special.ndtr(means[:, 0] - z[-1])
     mass = mass[:, mass[0] > SMALLEST_MASS]
-    largest = reach + 2.0 * s + 1.0
+    largest = reach + high - low + 1.0
     error = (64.0 + 8.0 * largest * largest) * UNIT
     return _Batches(
         steps=1,

@@ -63,6 +63,8 @@ BRANCHES = {
     ("zero-out", "add"): (Branch(1, 0, False), Branch(2, 1, True)),
     ("replace-one", "remove"): (Branch(2, 0, False), Branch(2, 0, True)),
     ("replace-one", "add"): (Branch(2, 0, False), Branch(2, 0, True)),
+    ("in-place", "remove"): (Branch(1, -1, False), Branch(1, -1, True)),
+    ("in-place", "add"): (Branch(1, -1, False), Branch(1, -1, True)),
 }
 """D above and below 0, by relation and direction."""
 
@@ -275,7 +277,7 @@ def dominating(s: float, steps: int, share: float, relation: str, tail: float) -
     Raises:
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
     """
-    mu = (2.0 if relation == "replace-one" else 1.0) * s
+    mu = (1.0 if relation == "zero-out" else 2.0) * s
     largest = mu * (0.5 * mu - float(scipy.special.ndtri_exp(math.log(tail))))
     if largest > math.log(LARGEST_RATIO):
         raise LikelihoodRangeError

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from privcore.likelihood_ratio.allocated.opposed import opposed
 from privcore.likelihood_ratio.allocated.shuffled import dominating, hull, profile_above
 from privcore.likelihood_ratio.distribution import Resolution
+from privcore.likelihood_ratio.profile import delta_lower
 from privcore.numerics.gaussian import gaussian_delta_bounds
 
 FINE = Resolution(fineness=0.03, tail=1e-14)
@@ -164,7 +166,7 @@ ORDERS = list(itertools.permutations("xab"))
 """Three examples, two batches of one, and one example is left out."""
 
 
-def _density(means: np.ndarray) -> np.ndarray:
+def _density(means: Any) -> np.ndarray:
     found: np.ndarray = np.exp(-0.5 * np.square(GRID[None, :] - np.atleast_1d(means)[:, None]))
     return found / math.sqrt(2.0 * math.pi)
 
@@ -220,3 +222,42 @@ def test_the_ends_of_the_domain_have_a_dominating_distribution(s: float, steps: 
     assert float(law.p @ law.x) + law.infinite == pytest.approx(1.0, abs=1e-9)
     revealed = share * gaussian_delta_bounds(1.0 / s, 0.0)[1]
     assert float(law.p @ np.maximum(law.x - 1.0, 0.0)) + law.infinite <= 1.02 * revealed + 3e-12
+
+
+# --------------------------------------- random allocation of an example that is replaced by another one
+
+
+def replaced(example: tuple[Any, Any], neighbour: tuple[Any, Any], kappa: float) -> float:
+    """The divergence of two steps for an example in a random step; the second gradient may be a function."""
+    p, q = (
+        0.5 * (_density(first).T * _density(0.0) + _density(0.0).T * _density(second))
+        for first, second in (example, neighbour)
+    )
+    return float(np.maximum(p - kappa * q, 0.0).sum()) * 0.025**2
+
+
+IN_PLACE = [(0.5, 0.1), (1.0, 0.5), (1.5, 1.0)]
+
+
+@pytest.mark.parametrize(("s", "epsilon"), IN_PLACE)
+def test_the_opposite_gradient_in_a_random_step_is_enclosed_closely(s: float, epsilon: float) -> None:
+    true = replaced((s, s), (-s, -s), math.exp(epsilon))
+    upper = profile_above(s, 2, 1.0, "in-place", "remove", math.exp(epsilon), FINE)
+    law = opposed(s, 2, Resolution(fineness=0.02, tail=1e-13), 1.0, (1.0, -1.0))
+    assert 0.998 * true <= delta_lower(law, epsilon, "remove") <= true * (1.0 + 1e-4)
+    assert true * (1.0 - 1e-4) <= upper <= 1.004 * true
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("s", "epsilon"), IN_PLACE)
+def test_no_adaptive_replacement_in_a_random_step_is_above_the_opposite_gradient(
+    s: float, epsilon: float
+) -> None:
+    rng, kappa, most = np.random.default_rng(7), math.exp(epsilon), 0.0
+    for _ in range(150):
+        x, y = (s * rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0], 3) for _ in range(2))
+        cut = rng.normal()
+        example, neighbour = ((each[0], np.where(cut < GRID, each[1], each[2])) for each in (x, y))
+        most = max(most, replaced(example, neighbour, kappa))
+    bound = profile_above(s, 2, 1.0, "in-place", "remove", kappa, FINE)
+    assert 0.75 * bound < most <= bound

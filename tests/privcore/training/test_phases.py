@@ -43,6 +43,11 @@ SAME = [
     ("balls-in-bins(sigma=2,steps=9,redraw=once)", "allocation(sigma=2,steps=9)", "add-remove"),
     ("allocation(sigma=2,steps=3,participations=3,epochs=2)", "none(sigma=2,steps=6)", "replace-one"),
     ("shuffling(sigma=2,steps=1,epochs=3,redraw=each-epoch)", "none(sigma=2,steps=3)", "zero-out"),
+    (
+        "shuffling(sigma=2,steps=1,epochs=3,redraw=each-epoch,dropped=0.25)",
+        "poisson(sigma=1,sampling_probability=0.75,steps=3)",
+        "add-remove",
+    ),
     ("shuffling(sigma=2,steps=1,epochs=3,redraw=once)", "none(sigma=2,steps=3)", "replace-one"),
     (
         "with-replacement(sigma=2,examples=50,batch_size=1,steps=7)",
@@ -76,6 +81,21 @@ def test_limits_of_a_sampler_are_samplers_that_are_known(one: str, other: str, a
 
 
 @pytest.mark.thorough
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "text",
+    [
+        "allocation(sigma=1.1,steps=234,epochs=10)",
+        "balls-in-bins(sigma=1.1,steps=234,epochs=10,redraw=once)",
+        "allocation(sigma=1,steps=2)",
+    ],
+)
+def test_an_example_that_is_replaced_in_one_step_of_an_epoch_has_close_ends(text: str) -> None:
+    replaced = answered(text, "replace-one", delta=1e-5)
+    assert replaced.upper <= 1.01 * replaced.lower
+    assert replaced.upper >= answered(text, delta=1e-5).lower, "0 may take its place"
+
+
 def test_several_participations_composed_with_no_information_are_those_alone() -> None:
     """The first is a product of distributions, the second the sums of all losses."""
     for at in ({"delta": 1e-6}, {"epsilon": 0.7}):
