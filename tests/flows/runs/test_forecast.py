@@ -179,7 +179,7 @@ def test_rows_of_the_store_correct_the_estimates(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_a_sweep_of_a_hundred_million_points_is_simulated_in_seconds(
-    tmp_path: Path, privsweep: Callable[..., tuple[int, str, str]]
+    tmp_path: Path, process: Callable[..., tuple[int, str, str]]
 ) -> None:
     spec = tmp_path / "huge.toml"
     spec.write_text("""
@@ -193,7 +193,7 @@ def test_a_sweep_of_a_hundred_million_points_is_simulated_in_seconds(
     delta = {geometric = [1e-10, 1e-3, 100]}
     """)
     arguments = ("plan", spec, "--cluster", "nodes=200,cores=32", "--store", tmp_path / "store")
-    code, out, err = privsweep(*arguments, "--json")
+    code, out, err = process(*arguments, "--json")
     assert code == 0, err
     told: dict[str, Any] = json.loads(out)
     assert told["points"] == 100_000_000
@@ -249,7 +249,7 @@ def test_a_run_takes_what_was_simulated_to_within_15_percent(
     nodes: int,
     cores: int,
     folder: Path,
-    privsweep: Callable[..., tuple[int, str, str]],
+    process: Callable[..., tuple[int, str, str]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The store has other rows of the method, as after any first sweep; a busy machine may take longer.
@@ -272,7 +272,7 @@ def test_a_run_takes_what_was_simulated_to_within_15_percent(
 
         def told(command: str, sweep: Path, *options: object) -> dict[str, Any]:
             arguments = (command, sweep, *options, "--store", store, "--json")
-            code, out, err = privsweep(*arguments, environment=environment)
+            code, out, err = process(*arguments, environment=environment)
             assert code == 0, err
             return dict(json.loads(out))
 

@@ -133,7 +133,7 @@ def test_verify_finds_the_kept_store_sound(root: Path, privsweep: Command) -> No
     ("sweep", "failed"), [("quickstart", 0), (str(EVERY_PROBLEM), 2)], ids=["quickstart", "every-problem"]
 )
 def test_the_kept_sweeps_compute_nothing_again_but_what_has_a_higher_version(
-    sweep: str, failed: int, root: Path, privsweep: Callable[..., tuple[int, str, str]]
+    sweep: str, failed: int, root: Path, process: Callable[..., tuple[int, str, str]]
 ) -> None:
     with open_store(root) as store:
         assert load(sweep).digest in {manifest.digest for manifest in store.manifests()}
@@ -142,7 +142,7 @@ def test_the_kept_sweeps_compute_nothing_again_but_what_has_a_higher_version(
     raised = {point for point in expand(load(sweep).grids) if point.method.name in RAISED}
     again = sum((point.id, point.method.version) not in known for point in raised)
     before = {path: path.read_bytes() for path in root.glob("data/**/*.parquet")}
-    code, out, _ = privsweep("run", sweep, "--store", root, "--engine", "serial", "--json")
+    code, out, _ = process("run", sweep, "--store", root, "--engine", "serial", "--json")
     report = json.loads(out)
     assert (report["computed"], report["missing"], report["failed"]) == (again, 0, failed)
     assert code == (1 if failed else 0), "stored failures still count"

@@ -116,20 +116,20 @@ def test_mistakes_are_told_in_one_sentence(words: list[str], complaint: str) -> 
 
 @pytest.mark.thorough
 def test_what_is_not_covered_comes_with_the_line_that_plans_it_and_running_it_covers_it(
-    tmp_path: Path, privsweep: Callable[..., tuple[int, str, str]]
+    tmp_path: Path, process: Callable[..., tuple[int, str, str]]
 ) -> None:
     store = str(tmp_path / "store")
     question = ["lookup", "unamplified-epsilon", "sigma=3", "delta=1e-05", "--store", store]
     open_store(store, create=True).close()
-    code, _, told = privsweep(*question)
+    code, _, told = process(*question)
     assert code == 3
     assert "`privsweep plan unamplified-epsilon sigma=3 delta=1e-5 " in told
     line = shlex.split(told.split("`")[1])[1:]
-    code, out, err = privsweep(*line)
+    code, out, err = process(*line)
     assert (code, err) == (0, "")
     assert "1 points, 0 stored, 1 new" in out
-    assert privsweep("run", *line[1:], "--engine", "serial")[0] == 0
-    assert privsweep(*question)[0] == 0
+    assert process("run", *line[1:], "--engine", "serial")[0] == 0
+    assert process(*question)[0] == 0
 
 
 def test_a_name_of_a_sweep_and_of_a_problem_means_the_sweep_unless_fields_follow() -> None:
