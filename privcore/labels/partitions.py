@@ -9,7 +9,7 @@ from privcore.distributions.prior_finite import FinitePrior
 from privcore.labels.cells import coarser_and_spread
 from privcore.labels.draws import CHUNK, BagDraws, rows_of_others, seed_of
 from privcore.labels.problems import AtEta, LabelProblem
-from privcore.labels.sums.left import FileRows, Release, mean_of_members, parts_needed
+from privcore.labels.sums.left import FileRows, SumRelease, mean_of_members, parts_needed
 from privcore.labels.sums.poisson_binomial import Array, binomial, pmf
 from privcore.numerics.bounded_mean import least_mean
 from privcore.numerics.rounding import FEW_FUNCTIONS
@@ -56,7 +56,7 @@ def draws_of_partition(problem: LabelProblem, samples: int) -> BagDraws:
     """
     law, others = _rows_that_may_be_drawn(problem), problem.bag_size - 1
     assert law.counts is not None
-    release = Release(mechanism=problem.mechanism, epsilon=problem.label_epsilon)
+    release = SumRelease(mechanism=problem.mechanism, epsilon=problem.label_epsilon)
     rows, left = FileRows.of(law.values, law.counts), int(law.counts.sum()) - others
     if isinstance(problem, AtEta):
         rows, left = FileRows.of(np.array([problem.eta]), np.array([1])), 1
@@ -121,7 +121,7 @@ def _rows_that_may_be_drawn(problem: LabelProblem) -> FinitePrior:
 
 
 def _caps(
-    rows: FileRows, file: FinitePrior, release: Release, others: int, drawn: int, attacked: int
+    rows: FileRows, file: FinitePrior, release: SumRelease, others: int, drawn: int, attacked: int
 ) -> list[tuple[float, float]]:
     """Return caps on the mean advantage over attacked rows of a bag, each with the mean excess over it.
 

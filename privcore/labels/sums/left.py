@@ -22,7 +22,7 @@ _NEAR = 5e-4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class SumRelease:
     """A release of the sum of labels.
 
     Attributes:
@@ -58,7 +58,7 @@ class FileRows:
         _outwards(values, counts, int(np.searchsorted(values, 0.5, side="right")), sums)
         return cls(values=values, rows=int(counts.sum()), sums=sums)
 
-    def advantages(self, others: Array, members: Array, release: Release) -> tuple[Array, Array]:
+    def advantages(self, others: Array, members: Array, release: SumRelease) -> tuple[Array, Array]:
         r"""Return bounds of the mean advantage over the rows that are left, for each bag.
 
         A release with the likelihoods $g_1, g_0$ overturns $H(g_1, g_0)$, which is convex and homogeneous.
@@ -77,7 +77,7 @@ class FileRows:
 
         Example:
             >>> rows = FileRows.of(np.array([0.25, 0.5]), np.array([1, 1]))
-            >>> release = Release(mechanism="llp", epsilon=math.inf)
+            >>> release = SumRelease(mechanism="llp", epsilon=math.inf)
             >>> low, high = rows.advantages(np.array([[1.0]]), np.zeros((1, 0)), release)
             >>> round(float(low[0]), 12), round(float(high[0]), 12)
             (0.375, 0.375)
@@ -108,7 +108,7 @@ class FileRows:
         return np.maximum(0.0, out * (1.0 + lost) + floor)
 
 
-def parts_needed(rows: FileRows, others: Array, members: Array, release: Release) -> Release:
+def parts_needed(rows: FileRows, others: Array, members: Array, release: SumRelease) -> SumRelease:
     """Return the release with enough parts between two counts for Laplace noise, as some bags show.
 
     Args:
@@ -125,7 +125,7 @@ def parts_needed(rows: FileRows, others: Array, members: Array, release: Release
     return release
 
 
-def mean_of_members(etas: Array, outside: Array, release: Release) -> tuple[float, float]:
+def mean_of_members(etas: Array, outside: Array, release: SumRelease) -> tuple[float, float]:
     """Return bounds of the mean advantage over some members of a bag, each with all others.
 
     Args:
@@ -134,7 +134,7 @@ def mean_of_members(etas: Array, outside: Array, release: Release) -> tuple[floa
         release: The release; the parts do not matter.
 
     Example:
-        >>> release = Release(mechanism="llp", epsilon=math.inf)
+        >>> release = SumRelease(mechanism="llp", epsilon=math.inf)
         >>> low, high = mean_of_members(np.array([0.5]), np.array([1.0]), release)
         >>> round(low, 12), round(high, 12)
         (0.5, 0.5)

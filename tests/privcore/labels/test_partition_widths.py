@@ -12,20 +12,20 @@ from flows.answers.ask import ask
 from privcore import Answer, Problem, find, find_problem
 from privcore.labels import partitions
 from privcore.labels.partitions import draws_of_partition
-from privcore.labels.sums.left import FileRows, Release, mean_of_members, parts_needed
+from privcore.labels.sums.left import FileRows, SumRelease, mean_of_members, parts_needed
 from privcore.labels.sums.poisson_binomial import Array, leave_one_out, pmf
 from privcore.labels.sums.rows import one_by_one
 
 RELEASES = [
-    Release(mechanism="llp", epsilon=math.inf),
-    Release(mechanism="llp-geometric", epsilon=1.0),
-    Release(mechanism="llp-laplace", epsilon=0.1),
-    Release(mechanism="llp-laplace", epsilon=1.0),
-    Release(mechanism="llp-laplace", epsilon=20.0),
+    SumRelease(mechanism="llp", epsilon=math.inf),
+    SumRelease(mechanism="llp-geometric", epsilon=1.0),
+    SumRelease(mechanism="llp-laplace", epsilon=0.1),
+    SumRelease(mechanism="llp-laplace", epsilon=1.0),
+    SumRelease(mechanism="llp-laplace", epsilon=20.0),
 ]
 
 
-def question(path: Path, etas: Array, release: Release, bag_size: int, **fields: Any) -> Problem:
+def question(path: Path, etas: Array, release: SumRelease, bag_size: int, **fields: Any) -> Problem:
     """A question about a partition of a file with these probabilities."""
     file = path / "scores.npy"
     np.save(file, etas)
@@ -40,7 +40,7 @@ def simulated(problem: Problem, samples: int = 10_000) -> Answer:
     return ask(problem, [method]).replies[0].answer
 
 
-def mean_gain(bag: Array, attacked: Array, release: Release) -> tuple[float, float]:
+def mean_gain(bag: Array, attacked: Array, release: SumRelease) -> tuple[float, float]:
     """Return bounds of the mean advantage over some rows, each with the same others."""
     laws = np.repeat(pmf(bag)[None, :], attacked.size, axis=0)
     low, high = one_by_one(laws, attacked, release.mechanism, release.epsilon)
@@ -50,7 +50,7 @@ def mean_gain(bag: Array, attacked: Array, release: Release) -> tuple[float, flo
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 @pytest.mark.parametrize(("total", "others"), [(6, 0), (9, 2), (60, 29), (60, 45), (400, 150)])
 def test_the_mean_over_the_rows_that_are_left_is_that_of_each_row(
-    release: Release, total: int, others: int
+    release: SumRelease, total: int, others: int
 ) -> None:
     rng = np.random.default_rng(total + others)
     # ties with an output that is as likely for both labels, and rows near 0, 1/2 and 1
@@ -71,7 +71,7 @@ def test_the_mean_over_the_rows_that_are_left_is_that_of_each_row(
 
 
 @pytest.mark.parametrize("release", RELEASES[:4], ids=str)
-def test_the_mean_over_members_is_that_of_each_member_with_all_others(release: Release) -> None:
+def test_the_mean_over_members_is_that_of_each_member_with_all_others(release: SumRelease) -> None:
     bag = np.array([0.5, 0.2, 0.9, 0.0, 0.5, 0.31, 0.77, 1.0])
     low, high = mean_of_members(bag[:5], pmf(bag[5:]), release)
     each = [mean_gain(np.delete(bag, j), bag[j : j + 1], release) for j in range(5)]
@@ -86,7 +86,7 @@ def test_the_mean_over_members_is_that_of_each_member_with_all_others(release: R
 @pytest.mark.parametrize("bag_size", [40, 90, 150])
 @pytest.mark.parametrize("rare", [(0.7, 0.5, 0.3, 0.1, 0.01), (1e-2, 1e-4, 1e-13)], ids=["often", "rarely"])
 def test_the_mean_excess_over_each_cap_is_at_least_that_of_all_bags(
-    release: Release,
+    release: SumRelease,
     values: tuple[float, float],
     bag_size: int,
     rare: tuple[float, ...],
@@ -134,7 +134,7 @@ def test_bags_that_are_all_alike_have_an_exact_advantage(tmp_path: Path) -> None
 @pytest.mark.parametrize("release", [RELEASES[0], RELEASES[1], RELEASES[3]], ids=str)
 @pytest.mark.parametrize(("total", "bag_size"), [(300, 30), (300, 290), (20_000, 8), (20_000, 1000)])
 def test_a_large_simulated_bag_of_scores_has_an_interval_of_two_per_cent(
-    release: Release, total: int, bag_size: int, tmp_path: Path
+    release: SumRelease, total: int, bag_size: int, tmp_path: Path
 ) -> None:
     answer = simulated(
         question(tmp_path, np.random.default_rng(total).random(total), release, bag_size), 5_000
