@@ -131,7 +131,9 @@ def added(a: SignedLaw, b: SignedLaw, cells: SumCells) -> SignedLaw:
     excess = np.cumsum((p * x)[::-1])[::-1] - x * np.cumsum(p[::-1])[::-1]
     lowest, highest = float(a.x[0] + b.x[0]), float(a.x[-1] + b.x[-1])
     start = max(lowest, -cells.low)
-    top = float(x[min(x.size - 1, int(np.searchsorted(-excess, -cells.tail)))])
+    top = float(
+        x[min(x.size - 1, int(np.searchsorted(-excess, -1e-8 * cells.tail)))]
+    )  # the picture has a shorter tail
     end = min(top, highest) if top > start else highest
     place, width = scales(x, p, cells.least)
     fineness = cells.fineness

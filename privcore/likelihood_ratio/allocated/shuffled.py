@@ -46,7 +46,7 @@ PICTURE = 1000
 WORK = 1500
 """Time of a profile, in combinations of two distributions."""
 LONGEST = 0.5
-"""Longest cell, in standard deviations and in the logarithm of a ratio: 12 nodes integrate it exactly."""
+"""Longest cell, in standard deviations."""
 
 
 class Branch(NamedTuple):
@@ -153,12 +153,17 @@ def signed_law(
 def _cut(z: Array, values: Array, place: Array, width: Array, fineness: float, s: float) -> Array:
     """Return the outputs at which cells end: multiples of `GRAIN`, from the first output to the last."""
     step = np.abs(np.diff(values)) / (fineness * np.interp(0.5 * (values[1:] + values[:-1]), place, width))
-    longest = min(LONGEST, 0.5 * LONGEST / s)
-    count = np.concatenate(([0.0], np.cumsum(np.maximum(step, np.diff(z) / longest))))
-    size = min(4000, max(4, math.ceil(count[-1])))
+    step *= min(1.0, 4000.0 / float(step.sum()))  # a coarser grid is still valid; a longer cell is not
+    count = np.concatenate(([0.0], np.cumsum(np.maximum(step, np.diff(z) / _longest(z, s)))))
+    size = max(4, math.ceil(count[-1]))
     inner = np.interp(np.linspace(0.0, count[-1], size + 1), count, z)
     grained: Array = np.unique(np.round(inner / GRAIN)) * GRAIN
     return grained
+
+
+def _longest(z: Array, s: float) -> float:
+    """Return the longest cell: no density changes by more than e^4 in it, so 12 nodes integrate it."""
+    return min(LONGEST, 4.0 / (1.0 + float(np.max(np.abs(z))) + 2.0 * s))
 
 
 def _spread(above: _Half, below: _Half, cuts: list[Array], none: float) -> SignedLaw:
@@ -339,7 +344,7 @@ def _rounded(
     over = np.append(np.cumsum(over[::-1])[::-1], 0.0) + infinite
     under = np.append(0.0, np.cumsum(np.cumsum(p[below][:-1]) * np.diff(left[0])))
     short = max(float(np.max(right[1] / over)), float(np.max(left[1][1:] / under[1:])))
-    if short > 1.0 + SUMMED:
+    if not short <= 1.0 + SUMMED:  # also if a profile is not a number
         raise LikelihoodRangeError
     keep = p > 0.0
     drift = abs(float(over[0] - under[-1])) + 64.0 * UNIT
