@@ -184,18 +184,13 @@ def excess_of_sum(one: SignedLaw, times: int, level: float, cells: SumCells) -> 
         >>> round(excess_of_sum(coin, 4, 0.0, cells), 3)
         0.75
     """
-    bits = bin(times)[3:]
-    if not bits:
-        nothing = SignedLaw(x=np.zeros(1), p=np.ones(1), beyond=0.0)
-        return mean_excess(one, nothing, level)
-    total = one
-    for place, bit in enumerate(bits):
-        last = place == len(bits) - 1
-        if last and bit == "0":
-            return mean_excess(total, total, level)
-        total = added(total, total, cells)
-        if last:
-            break
+    if times == 1:
+        return mean_excess(one, SignedLaw(x=np.zeros(1), p=np.ones(1), beyond=0.0), level)
+    half = one
+    for bit in bin(times // 2)[3:]:
+        half = added(half, half, cells)
         if bit == "1":
-            total = added(total, one, cells)
-    return mean_excess(total, one, level)
+            half = added(half, one, cells)
+    if times % 2 == 0:
+        return mean_excess(half, half, level)
+    return mean_excess(added(half, half, cells), one, level)

@@ -1,5 +1,7 @@
 r"""Upper ends for shuffled batches, if every epoch leaves out some examples: docs/shuffling.md.
 
+The same sums bound random allocation of an example that is replaced (`in-place`: docs/training-runs.md).
+
 An epoch permutes the examples, cuts them into t batches and leaves out the rest, so it uses an example with
 probability q < 1. Then for every threshold $\kappa$, all adaptive gradients and both directions
 
@@ -118,7 +120,7 @@ def signed_law(
     Args:
         s: Inverse noise multiplier.
         threshold: Threshold kappa of the hockey-stick divergence, >= 1.
-        relation: `zero-out` or `replace-one`.
+        relation: `zero-out`, `replace-one`, or `in-place` for an example that is replaced in a random step.
         direction: `remove` or `add`.
         steps: Number of copies that will be added.
         cells: Choice of the cells.
@@ -219,7 +221,7 @@ def profile_above(
         s: Inverse noise multiplier, > 0.
         steps: Number t of batches.
         share: Share q of the examples that an epoch uses, in (0, 1]; a larger one is an upper bound.
-        relation: `zero-out` or `replace-one`.
+        relation: `zero-out`, `replace-one`, or `in-place` for an example that is replaced in a random step.
         direction: `remove` or `add`.
         threshold: Threshold kappa, >= 1.
         res: Width of the cells in local scales, and the mean that may lie beyond them.
@@ -276,7 +278,7 @@ def dominating(s: float, steps: int, share: float, relation: str, tail: float) -
         s: Inverse noise multiplier, > 0.
         steps: Number t of batches.
         share: Share q of the examples that an epoch uses, in (0, 1].
-        relation: `zero-out` or `replace-one`.
+        relation: `zero-out`, `replace-one`, or `in-place` for an example that is replaced in a random step.
         tail: Mean that may be moved to infinity.
 
     Raises:
@@ -367,7 +369,7 @@ class ShuffledAbove(Ratio):
         s: Inverse noise multiplier.
         steps: Number of batches.
         share: Share of the examples that an epoch uses, in (0, 1].
-        relation: `zero-out` or `replace-one`.
+        relation: `zero-out`, `replace-one`, or `in-place` for an example that is replaced in a random step.
     """
 
     s: float
