@@ -174,22 +174,11 @@ def _spread(above: _Half, below: _Half, cuts: list[Array], none: float) -> Signe
     # Counted: exponents up to (L + 2 s)^2, each of a few roundings, and sums of 12 terms.
     error = 32.0 * UNIT * (64.0 + (far + 2.0 * above.s) ** 2)
     more, less = 1.0 + 4.0 * error, 1.0 - 4.0 * error
-    mass, moment, growth = _cells(above, cuts[0])
-    right = np.minimum(moment / growth * more * more, mass * more)
-    p = np.zeros(cuts[0].size)
-    p[:-1] += mass * more - right
-    p[1:] += right
-    p[-1] += float(scipy.special.ndtr(-cuts[0][-1])) * more
+    p, q = _at_cuts(above, cuts[0], more, more), _at_cuts(below, cuts[1], more, less)
     x = above.size(cuts[0]) + error * sum(above.terms(cuts[0]))
     x[0] = 0.0
     b = above.branch.b * above.s
     beyond = above.factors[0] * float(scipy.special.ndtr(b - cuts[0][-1])) * more
-    mass, moment, growth = _cells(below, cuts[1])
-    right = np.minimum(moment / growth * less * less, mass * less)
-    q = np.zeros(cuts[1].size)
-    q[:-1] += mass * more - right
-    q[1:] += right
-    q[-1] += float(scipy.special.ndtr(-cuts[1][-1])) * more
     y = np.maximum(0.0, below.size(cuts[1]) - error * sum(below.terms(cuts[1])))
     q[0] += p[0] + none
     return SignedLaw(
@@ -197,6 +186,17 @@ def _spread(above: _Half, below: _Half, cuts: list[Array], none: float) -> Signe
         p=np.concatenate((q[:0:-1], q[:1], p[1:])),
         beyond=beyond,
     )
+
+
+def _at_cuts(half: _Half, cut: Array, more: float, outward: float) -> Array:
+    """Return the masses at the cuts, rounded up, with shares at the right ends of cells rounded outward."""
+    mass, moment, growth = _cells(half, cut)
+    right = np.minimum(moment / growth * outward * outward, mass * outward)
+    p = np.zeros(cut.size)
+    p[:-1] += mass * more - right
+    p[1:] += right
+    p[-1] += float(scipy.special.ndtr(-cut[-1])) * more
+    return p
 
 
 def _cells(half: _Half, cut: Array) -> tuple[Array, Array, Array]:
