@@ -17,6 +17,7 @@ from flows.answers.training.any_sampler import any_sampler, candidates, print_pr
 from flows.answers.training.compare import problems as compared_problems
 from flows.answers.training.noise import Noise
 from flows.answers.training.noise_target import noise_for
+from flows.answers.training.training_run import with_one_less
 from flows.answers.uncovered import uncovered
 from flows.spec.words import DEFAULT_STORE, method_from
 from privcore import Method, Problem
@@ -88,7 +89,8 @@ def epsilon(
                 return of_any(any_sampler(rows), notes)
             found = question(given)
             answer = answer_to(opened, found.problem, computing, by_methods=chosen is not None)
-            return enclosure(answer, found.notes)
+            less = [] if computing is None or "run" in given else with_one_less(given, computing)
+            return enclosure(answer, found.notes + less)
 
         return cast(Enclosure, broadcast(one, run))
 

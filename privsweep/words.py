@@ -47,6 +47,7 @@ class RunWords(TypedDict, total=False):
     examples: Several
     batch_size: Several
     drop_last: bool
+    keep_last: bool
     group: Several
     workers: Several
     max_grad_norm: Several
@@ -69,6 +70,7 @@ MEANING = """
         examples: Number of training examples.
         batch_size: Average number of examples in a step.
         drop_last: Whether the last batch of an epoch is dropped unless it is full.
+        keep_last: Whether it is used even if it is not full, which is the default.
         adjacency: Neighbouring relation, such as `add-remove`, `zero-out` or `replace-one`.
         redraw: For several epochs: `once` or `each-epoch`.
         largest_batch: Size to which truncated Poisson sampling cuts batches.

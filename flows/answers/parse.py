@@ -49,9 +49,11 @@ KEPT = (
     "Expected --redraw once or each-epoch with sampling {} and several epochs: steps that are drawn once and "
     "kept reveal more than steps that are drawn in each epoch."
 )
-DROPS_NOTHING = (
-    "drop_last drops nothing, since batch_size divides examples; if it left out one example, a much smaller "
-    "epsilon would be proved."
+DROPS_NOTHING = "drop_last drops nothing, since batch_size divides examples"
+LESS = "; with one example less, every epoch would leave out {}, and a smaller epsilon would be proved"
+KEEPS_LAST = (
+    "The last batch is kept{}; drop_last would leave out {} of every epoch, and a smaller epsilon would be "
+    "proved."
 )
 RELATION = "Expected --adjacency with sampling {}: {}."
 NO_USUAL = "add-remove, zero-out or replace-one; the answers differ much, and there is no usual choice"
@@ -128,7 +130,7 @@ def with_sizes(
     *,
     size: object,
     batch: object,
-    dropped: bool = False,
+    last: Collection[str] = (),
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the fields with those that examples and batch size determine, and notes about them.
 
@@ -138,7 +140,8 @@ def with_sizes(
         fields: Fields that were given.
         size: Number of examples; None if unknown.
         batch: Examples in a batch; None if unknown.
-        dropped: Whether the last batch of an epoch is dropped unless it is full.
+        last: `drop_last` if the last batch of an epoch is dropped unless it is full, `keep_last` if it is
+            kept, or nothing, which keeps it.
 
     Raises:
         DomainError: Fields contradict one another.
@@ -146,32 +149,43 @@ def with_sizes(
     sizes = {name: each for name, each in (("examples", size), ("batch_size", batch)) if each is not None}
     if batch is None and "examples" not in parameters:
         sizes = {}
-    found = with_steps(sampling, parameters, {**fields, **sizes})
+    dropped = "drop_last" in last
+    stated = {"drop_last": dropped} if last else {}
+    found = with_steps(sampling, parameters, {**fields, **sizes, **stated})
     if batch is None or "steps" in fields:
-        if dropped:
-            raise DomainError("Expected --drop-last with --examples and --batch-size, without --steps.")
         return found, []
     numbers = {name: fields[name] for name in ("epochs", "participations") if name in fields}
     run = TrainingRun.checked(sizes | numbers)
-    return _dropped(run, sampling, found) if dropped else (found, _notes(run, sampling))
+    if dropped and run.left_out:
+        return found, [_left_out(run, sampling, found)]
+    notes = _notes(run, sampling)
+    if sampling == "shuffling" and run.left_out and run.examples >= 2 * run.batch_size:
+        notes.append(KEEPS_LAST.format("" if last else ", which is safe", examples_text(run.left_out)))
+    elif sampling == "shuffling" and dropped:
+        less = LESS.format(examples_text(run.batch_size - 1)) if drops_with_one_less(run) else ""
+        notes.append(f"{DROPS_NOTHING}{less}.")
+    return found, notes
 
 
-def _dropped(run: TrainingRun, sampling: str, fields: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the fields of a run without the last batch of an epoch if it is not full, and notes."""
-    steps, left = divmod(run.examples, run.batch_size)
-    found = {**fields, "steps": steps}
-    told = f"steps={steps}: drop_last leaves out {left} examples of an epoch"
-    if not left:
-        notes = _notes(run, sampling)
-        return found, [*notes, DROPS_NOTHING] if sampling == "shuffling" else notes
+def drops_with_one_less(run: TrainingRun) -> bool:
+    """Return whether drop_last drops nothing, but with one example less leaves out some."""
+    return not run.left_out and 1 < run.batch_size < run.examples // 2
+
+
+def examples_text(count: int) -> str:
+    """Return a number of examples in words."""
+    return f"{count} example{'s' if count != 1 else ''}"
+
+
+def _left_out(run: TrainingRun, sampling: str, fields: Mapping[str, Any]) -> str:
+    """Return the note about a run without the last batch of an epoch, which is not full."""
+    told = f"steps={fields['steps']}: drop_last leaves out {examples_text(run.left_out)} of an epoch"
     if sampling == "poisson":
-        found["sampling_probability"] = rate = run.rate_over(steps)
-        return found, [f"{told}; sampling_probability={exactly(rate)} is one over the steps, as in Opacus."]
-    if sampling == "shuffling":
-        return {**found, "dropped": left / run.examples}, [f"{told}."]
-    if sampling in MORE_STEPS:
-        return found, [f"{told}."]
-    return found, [f"{told}; the ends are those of an example that is used."]
+        rate = exactly(fields["sampling_probability"])
+        return f"{told}; sampling_probability={rate} is one over the steps, as in Opacus."
+    if sampling == "shuffling" or sampling in MORE_STEPS:
+        return f"{told}."
+    return f"{told}; the ends are those of an example that is used."
 
 
 def _notes(run: TrainingRun, sampling: str) -> list[str]:

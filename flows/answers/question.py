@@ -32,6 +32,7 @@ RUN = (
     "examples",
     "batch_size",
     "drop_last",
+    "keep_last",
     "group",
     "workers",
     "max_grad_norm",
@@ -51,7 +52,9 @@ COMPARED = (
     "max_grad_norm",
 )
 """Words of a comparison of samplers."""
-OF_ONE = ("sampling_probability", "redraw", "largest_batch", "drop_last", "group")
+FLAGS = ("drop_last", "keep_last")
+"""Words that are true if they are given."""
+OF_ONE = ("sampling_probability", "redraw", "largest_batch", *FLAGS, "group")
 """Words that describe one sampler, so that they contradict an unknown one."""
 SPELLINGS = {
     "noise_multiplier": "sigma",
@@ -92,11 +95,11 @@ def typed(words: Mapping[str, object]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for spelled, word in words.items():
         name = SPELLINGS.get(spelled, spelled)
-        if word is None or (word is False and name == "drop_last"):
+        if word is None or (word is False and name in FLAGS):
             continue
         if name in found:
             raise DomainError(f"Expected {name} or {spelled}, which are the same, got both.")
-        found[name] = True if word is True and name == "drop_last" else value_of(word, name)
+        found[name] = True if word is True and name in FLAGS else value_of(word, name)
     return found
 
 
@@ -146,7 +149,9 @@ def question(words: Mapping[str, Any]) -> Described:
 def _sampled(given: dict[str, Any]) -> Described:
     """Read a run of one phase with a named sampler."""
     sampling = checked(given.pop("sampling", None))
-    group, dropped = given.pop("group", 1), given.pop("drop_last", False)
+    group, last = given.pop("group", 1), [name for name in FLAGS if given.pop(name, False)]
+    if len(last) > 1:
+        raise DomainError("Expected --drop-last or --keep-last, got both.")
     size, batch = given.pop("examples", None), given.pop("batch_size", None)
     kind = problem_of(sampling)
     for name in given:
@@ -156,7 +161,7 @@ def _sampled(given: dict[str, Any]) -> Described:
             )
     kind, fields = kind_of(sampling, given)
     size = None if size is None else int(EXAMPLES.check(size))
-    fields, notes = with_sizes(sampling, kind.parameters, fields, size=size, batch=batch, dropped=dropped)
+    fields, notes = with_sizes(sampling, kind.parameters, fields, size=size, batch=batch, last=last)
     if (left_out := fields.pop("dropped", 0.0)) and group == 1:
         found = _leaving_out(left_out, fields)
         return found._replace(notes=notes + large_delta(fields.get("delta"), size))

@@ -10,7 +10,7 @@ import typer
 from flows.answers.ask import UncoveredError
 from flows.answers.parse import LOADERS, UNKNOWN
 from flows.answers.question import COMPARED, question, spread, typed
-from flows.answers.training.training_run import print_roundings, roundings_of
+from flows.answers.training.training_run import print_roundings, roundings_of, with_one_less
 from flows.cli import options
 from flows.cli.options import (
     AllowDegraded,
@@ -108,6 +108,12 @@ RUN: dict[str, Any] = {
         bool,
         typer.Option(
             "--drop-last", help="The last batch of an epoch is dropped unless it is full: fewer steps."
+        ),
+    ],
+    "keep_last": Annotated[
+        bool,
+        typer.Option(
+            "--keep-last", help="The last batch of an epoch is used even if it is not full; the default."
         ),
     ],
     "group": Annotated[
@@ -230,6 +236,8 @@ def epsilon(
                 return say(made.text(statement))
             asides.append(made.aside(statement))
         print_answer(answer, json, explained(answer, opened) if explain and answer.ok else None, asides)
+    if computing is not None and "run" not in words:
+        note(*with_one_less(words, computing))
     return finish(answer)
 
 

@@ -120,9 +120,9 @@ SHUFFLING_ADJACENCY = Choice(
     ),
     former=(("add-remove", "zero-out"),),
     refusal=(
-        "Expected adjacency zero-out or replace-one for shuffling: add-remove is not defined for fixed "
-        "batches, since the number of batches would change; numbers of Poisson sampling are usually quoted "
-        "for add-remove."
+        "Expected adjacency zero-out or replace-one for shuffling: add-remove is defined only if every epoch "
+        "leaves out examples (--drop-last with --examples and --batch-size), since otherwise the number of "
+        "batches would change; numbers of Poisson sampling are usually quoted for add-remove."
     ),
 )
 SHUFFLED = Choice(

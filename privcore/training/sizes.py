@@ -98,6 +98,11 @@ class TrainingRun:
         return _above(Fraction(self.participations, steps))
 
     @property
+    def left_out(self) -> int:
+        """Number of examples of an epoch that do not fill a batch."""
+        return self.examples % self.batch_size
+
+    @property
     def quotient(self) -> str:
         """Text of n / b, cut after three decimals; without decimals if it is whole."""
         n, b = self.examples, self.batch_size
@@ -168,6 +173,10 @@ def clash(sampling: str, parameters: Collection[str], given: Collection[str]) ->
         parameters: Names of all fields of the problem, or of the phase.
         given: Names of the fields that were given.
     """
+    if "drop_last" in given and ("batch_size" not in given or "steps" in given):
+        return (
+            "Expected examples and batch_size without steps, since they determine the last batch of an epoch."
+        )
     if "batch_size" not in given:
         alone = "examples" in given and "examples" not in parameters
         return "Expected batch_size together with examples, got examples alone." if alone else None
@@ -198,12 +207,13 @@ def from_sizes(kind: type[Problem], fields: Mapping[str, Any]) -> Problem:
 def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields with the steps and the sampling probability that examples and batch size determine.
 
-    The steps are rounded in the safe direction. Both numbers are dropped unless the problem has them.
+    The steps are rounded in the safe direction, or down if `drop_last` is true: an epoch leaves out the last
+    batch unless it is full. Both numbers are left out unless the problem has them.
 
     Args:
         sampling: The sampler: a word of `--sampling`.
         parameters: Names of all fields of the problem, or of the phase.
-        fields: Fields that were given, with `examples` and `batch_size`.
+        fields: Fields that were given, with `examples` and `batch_size`, and perhaps `drop_last`.
 
     Raises:
         DomainError: Fields contradict one another, or are outside their domains.
@@ -211,10 +221,15 @@ def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, 
     Example:
         >>> with_steps("allocation", ("steps",), {"examples": 60_000, "batch_size": 256})
         {'steps': 234}
+        >>> with_steps("shuffling", ("steps",), {"examples": 9, "batch_size": 4, "drop_last": True})
+        {'steps': 2, 'dropped': 0.1111111111111111}
     """
     if why := clash(sampling, parameters, fields):
         raise DomainError(why)
     found = {name: value for name, value in fields.items() if name not in SIZES or name in parameters}
+    word = found.pop("drop_last", False)
+    if word not in (True, False, "true", "false"):
+        raise DomainError(f"Expected drop_last true or false, got {str(word)[:50]!r}.")
     if "batch_size" not in fields:
         return found
     run = TrainingRun.checked(fields, any_steps="steps" in fields)
@@ -222,4 +237,10 @@ def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, 
     found.setdefault("steps", rounding.steps)
     if "sampling_probability" in parameters:
         found["sampling_probability"] = rounding.sampling_probability
+    if run.left_out and word in (True, "true"):
+        found["steps"] = run.examples // run.batch_size
+        if sampling == "poisson":
+            found["sampling_probability"] = run.rate_over(found["steps"])
+        if sampling == "shuffling":
+            found["dropped"] = run.left_out / run.examples
     return found

@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any
 
 from flows.answers.ask import Asked
-from flows.answers.parse import kind_of
-from flows.answers.question import large_delta, typed
-from flows.answers.sourced import asked_until_tight
+from flows.answers.parse import drops_with_one_less, kind_of
+from flows.answers.question import large_delta, question, typed
+from flows.answers.sourced import Sourced, asked_until_tight
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
+from privcore import Problem
 from privcore.training import TrainingRun
 
 WHY = {
@@ -60,6 +61,24 @@ def roundings_of(
     noise: dict[str, Any] = {name: given[name] for name in ("sigma", "delta", "adjacency") if name in given}
     computing = partial(epsilons, run, noise, limit_seconds) if noise else list[Asked]
     return run, computing, large_delta(noise.get("delta"), run.examples)
+
+
+def with_one_less(words: Mapping[str, Any], computing: Callable[[Problem], Sourced]) -> list[str]:
+    """Return a note about epsilon with one example less, if drop_last only then leaves out examples.
+
+    Args:
+        words: As in `question`, which has read them.
+        computing: Function that answers a problem.
+    """
+    if "drop_last" not in words or words.get("sampling") != "shuffling" or words.get("group", 1) != 1:
+        return []
+    run = TrainingRun.checked({name: words[name] for name in ("examples", "batch_size")})
+    if not drops_with_one_less(run):
+        return []
+    less = run.examples - 1
+    answer = computing(question({**words, "examples": less}).problem)
+    ends = f"[{rounded_down(answer.bracket.lower)}, {rounded_up(answer.bracket.upper)}]"
+    return [f"With examples={less}, epsilon is in {ends}."] if answer.ok else []
 
 
 def contents_of(run: TrainingRun, asked: Sequence[Asked]) -> dict[str, Any]:

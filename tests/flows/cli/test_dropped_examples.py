@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import privsweep as ps
+from flows.printing import rounded_down, rounded_up
 from tests.flows.small_store import Command
 
 
@@ -48,22 +49,74 @@ def test_a_command_and_python_answer_the_same(command: Command) -> None:
     assert run.tpr(fpr=0.01).upper <= 1.01 * run.tpr(fpr=0.01).lower
 
 
-def test_a_batch_size_that_divides_the_examples_drops_nothing(command: Command) -> None:
-    words = [
-        "--sampling",
-        "shuffling",
-        "--examples",
-        1000,
-        "--batch-size",
-        100,
-        "--sigma",
-        2,
-        "--delta",
-        1e-5,
+SMALL: dict[str, Any] = {"sampling": "shuffling", "examples": 1000, "sigma": 2.0, "delta": 1e-5}
+
+
+def options(words: dict[str, Any]) -> list[str]:
+    return [
+        f"--{name.replace('_', '-')}" + ("" if word is True else f"={word}") for name, word in words.items()
     ]
-    assert command("epsilon", *words, "--adjacency", "zero-out", "--drop-last") == 0
+
+
+def test_a_batch_size_that_divides_the_examples_drops_nothing(command: Command) -> None:
+    words = {**SMALL, "batch_size": 100, "drop_last": True}
+    assert command("epsilon", *options(words), "--adjacency", "zero-out") == 0
     assert "drop_last drops nothing, since batch_size divides examples" in command.err
-    assert command("epsilon", *words, "--adjacency", "add-remove", "--drop-last") == 2
+    less = ps.epsilon(**words | {"examples": 999}, adjacency="zero-out")
+    told = f"With examples=999, epsilon is in [{rounded_down(less.lower)}, {rounded_up(less.upper)}]."
+    assert told in command.err
+    assert ps.epsilon(**words, adjacency="zero-out").notes[-1] == told
+    assert command("epsilon", *options(words), "--adjacency", "add-remove") == 2
+    assert "(--drop-last with --examples and --batch-size)" in command.err
+
+
+@pytest.mark.parametrize(("examples", "batch"), [(100, 100), (200, 100), (200, 1)])
+def test_one_example_less_is_no_advice_for_one_batch_or_single_examples(examples: int, batch: int) -> None:
+    found = ps.epsilon(
+        **SMALL | {"examples": examples}, batch_size=batch, drop_last=True, adjacency="zero-out"
+    )
+    assert found.notes[-1] == "drop_last drops nothing, since batch_size divides examples."
+
+
+def test_the_last_batch_is_kept_unless_it_is_dropped(command: Command) -> None:
+    words = options({**SMALL, "batch_size": 300, "adjacency": "zero-out"})
+    answers = []
+    for option, sentence in (
+        ((), "is kept, which is safe; drop_last would"),
+        (("--keep-last",), "is kept; drop"),
+    ):
+        assert command("epsilon", *words, *option) == 0
+        assert sentence in command.err
+        answers.append(command.out)
+    assert answers[0].splitlines()[:2] == answers[1].splitlines()[:2]
+    assert command("epsilon", *words, "--drop-last") == 0
+    assert "kept" not in command.err
+    dropped = ps.epsilon(**SMALL, batch_size=300, drop_last=True, adjacency="zero-out")
+    assert dropped.upper < ps.epsilon(**SMALL, batch_size=300, keep_last=True, adjacency="zero-out").upper
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["--examples=9", "--batch-size=4", "--drop-last", "--keep-last"],
+            "Expected --drop-last or --keep-last",
+        ),
+        (["--steps=4", "--keep-last"], "Expected examples and batch_size without steps"),
+        (["--steps=4", "--examples=9", "--drop-last"], "Expected examples and batch_size without steps"),
+        (
+            ["--examples=3", "--batch-size=4", "--drop-last"],
+            "Expected batch_size <= examples, got batch_size=4",
+        ),
+        (["--examples=9", "--batch-size=-4", "--drop-last"], "Expected batch_size in {1, ..."),
+    ],
+)
+def test_words_about_the_last_batch_that_contradict_others_are_refused(
+    words: list[str], sentence: str, command: Command
+) -> None:
+    assert command("epsilon", "--sampling", "shuffling", "--sigma", 1, "--delta", 1e-5, *words) == 2
+    assert sentence in command.err
+    assert command.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ REFUSED = {
         => Expected either the name of a problem or --batch with a file, got none.
         --batch x.jsonl sigma=1 => ...--batch with a file, got both, sigma=1 and x.jsonl.
         shuffling-epsilon sigma=1 steps=10 delta=1e-5 adjacency=add-remove
-            => ...add-remove is not defined for fixed batches, since the number of batches
+            => ...add-remove is defined only if every epoch leaves out examples (--drop-last
         --batch missing.jsonl => missing.jsonl
     """,
     "ask unamplified-epsilon sigma=1 delta=1e-5": """
@@ -75,7 +75,7 @@ REFUSED = {
     """,
     "epsilon": """
         --sampling shuffling --sigma 1 --steps 10 --delta 1e-5 --adjacency add-remove
-            => ...add-remove is not defined for fixed batches, since the number of batches
+            => ...add-remove is defined only if every epoch leaves out examples (--drop-last
         --sampling none --delta 1e-5 => Expected sigma for unamplified-epsilon.
         --sampling none --delta 1e-5 --sigma abc => ...got sigma='abc'.
         --sampling none --delta nan --sigma 1 => Expected delta in (0, 1), got delta=nan.
@@ -104,7 +104,7 @@ REFUSED = {
     "lookup": """
         => ...NAME
         shuffling-epsilon sigma=1 steps=10 delta=1e-5 adjacency=add-remove
-            => ...add-remove is not defined for fixed batches, since the number of batches
+            => ...add-remove is defined only if every epoch leaves out examples (--drop-last
         quickstart --explain => Expected a problem with its fields for --explain
         unamplified-epsilon sigma=1 delta=1e-5 --keep => Expected --compute with --keep.
         quickstart --compute => Expected a problem with its fields for --compute, got a sweep.
@@ -147,7 +147,7 @@ REFUSED = {
         => ...SWEEP
         a b => Expected the name of a problem before b
         shuffling-epsilon sigma=1 steps=10 delta=1e-5 adjacency=add-remove
-            => ...add-remove is not defined for fixed batches, since the number of batches
+            => ...add-remove is defined only if every epoch leaves out examples (--drop-last
         quickstart --max-points nan => ...--max-points
         quickstart --max-points -1 => ...--max-points
     """,
@@ -183,7 +183,7 @@ REFUSED = {
     """,
     "run": """
         shuffling-epsilon sigma=1 steps=10 delta=1e-5 adjacency=zero-out,add-remove
-            => ...add-remove is not defined for fixed batches, since the number of batches
+            => ...add-remove is defined only if every epoch leaves out examples (--drop-last
     """,
     "run quickstart": """
         --wrokers 2 => ...--wrokers

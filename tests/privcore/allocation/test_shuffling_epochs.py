@@ -362,7 +362,7 @@ def test_the_former_word_of_the_relation_is_read_and_refused_in_questions() -> N
     read = kind.from_fields(given)
     assert read == kind.from_fields(given | {"adjacency": "zero-out"})
     assert read.identity() == {"sigma": 1.0, "steps": 10, "delta": 1e-5}
-    with pytest.raises(DomainError, match="add-remove is not defined for fixed batches"):
+    with pytest.raises(DomainError, match="add-remove is defined only if every epoch leaves"):
         kind.asked(given)
     assert kind.asked(given | {"adjacency": "replace-one"}).as_fields()["adjacency"] == "replace-one"
 
