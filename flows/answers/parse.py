@@ -12,13 +12,16 @@ from privcore.training import MORE_STEPS, TrainingRun, with_steps
 LOADERS = {word: sampler.code for word, sampler in SAMPLERS.items()}
 """Samplers by the words of `--sampling`, each with code that has it; docs/training-runs.md has more."""
 
+DROP_LAST = "shuffling-drop-last"
+"""Row of a comparison: shuffling whose epochs leave out the examples that do not fill a batch."""
+
 UNKNOWN = "unknown"
 """Word of `--sampling` for all samplers that `privsweep compare` lists."""
 
 
 def loader(sampling: str) -> str:
     """Return a sampler with the code of a loader that has it."""
-    return f"{sampling}: {LOADERS[sampling]}"
+    return f"{sampling}: {LOADERS.get(sampling, 'DataLoader(shuffle=True, drop_last=True)')}"
 
 
 def sampling_error(sampling: object) -> ChoiceError:

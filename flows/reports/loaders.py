@@ -1,4 +1,4 @@
-"""Picture of one training run under seven data loaders, for README.md and the documentation.
+"""Picture of one training run under eight data loaders, for README.md and the documentation.
 
 `python -m flows.reports.loaders STORE FOLDER` draws the sweep `loaders` of a store as two SVG files, for
 light and for dark grounds. Texts stay texts, in the fonts of the reader's system.
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.answers.ask import UncoveredError
+from flows.answers.parse import DROP_LAST
 from flows.answers.question import adjacency_of, typed
 from flows.answers.sourced import Sourced, from_store
 from flows.answers.training.compare import DARK, LIGHT, NAMES, SchemeRow, problems, rows
@@ -21,7 +22,7 @@ from privcore import Bracket, Problem
 from storage import Store, open_store
 from storage.place.disk import write_atomically
 
-RUN = {"sigma": "1.1", "delta": "1e-5", "epochs": "10"}
+RUN = {"adjacency": "zero-out", "sigma": "1.1", "delta": "1e-5", "epochs": "10"}
 SIZES = {"examples": "60000", "batch_size": "256"}
 TITLE = "Same code, same noise. Only the data loader differs."
 SUBTITLE = (
@@ -32,6 +33,7 @@ CODE = {
     "allocation": "one random step in each epoch",
     "poisson": "Opacus poisson_sampling=True",
     "shuffling": "DataLoader(shuffle=True)",
+    DROP_LAST: "shuffle=True, drop_last=True",
     "balls-in-bins": "one random step for all epochs",
     "fixed-size": "256 different examples a step",
     "with-replacement": "256 draws, with repetitions",
@@ -108,7 +110,7 @@ def picture(shown: list[SchemeRow], ground: str) -> bytes:
     beyond = alt.X("high:Q", scale=scale)
     accountant = next(bar.ends for bar in shown if bar.sampling == "poisson")
     line = alt.Chart(alt.Data(values=[{"at": accountant.upper}])).encode(x=alt.X("at:Q", scale=scale))
-    said = f"a Poisson accountant prints about {accountant.upper:.2g} for all seven loaders"
+    said = f"a Poisson accountant prints about {accountant.upper:.2g} for all eight loaders"
     layers = [
         line.mark_rule(strokeDash=[3, 3], color=look["text"], strokeWidth=1),
         line.mark_text(align="left", dx=7, fontSize=12.5, color=look["text"], text=said).encode(
@@ -127,7 +129,7 @@ def picture(shown: list[SchemeRow], ground: str) -> bytes:
         line.mark_text(align="left", fontSize=12, color=look["dim"], text="ε, log scale").encode(
             x=alt.value(WIDTH + 8), y=alt.value(STEP * len(drawn) + 10)
         ),
-        line.mark_text(align="left", fontSize=11.5, color=look["dim"], text=_relations(shown)).encode(
+        line.mark_text(align="left", fontSize=11.5, color=look["dim"], text=_relation(shown)).encode(
             x=alt.value(0), y=alt.value(STEP * len(drawn) + 38)
         ),
     ]
@@ -141,11 +143,10 @@ def picture(shown: list[SchemeRow], ground: str) -> bytes:
     )
 
 
-def _relations(shown: list[SchemeRow]) -> str:
-    """Return the neighbouring relations in a sentence."""
-    related = {bar.sampling: bar.problem and adjacency_of(bar.problem) for bar in shown}
-    *names, last = (NAMES[sampling] for sampling, relation in related.items() if relation == "zero-out")
-    return f"Neighbouring relation: add-remove; zero-out for {', '.join(names)} and {last}."
+def _relation(shown: list[SchemeRow]) -> str:
+    """Return the neighbouring relation in a sentence."""
+    (relation,) = {adjacency_of(bar.problem) for bar in shown if bar.problem}
+    return f"Neighbouring relation: {relation}, the gradient of one example becomes 0."
 
 
 def _tidy(drawn: bytes) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 from flows.answers.ask import UncoveredError
 from flows.answers.explain import Explanation
-from flows.answers.parse import UNKNOWN, loader
+from flows.answers.parse import DROP_LAST, UNKNOWN, loader
 from flows.answers.question import OF_ONE, question, run_of
 from flows.answers.show import bracket_text, kind_of
 from flows.answers.sourced import Sourced
@@ -74,6 +74,8 @@ class AnySampler:
 def any_sampler(rows: Sequence[SchemeRow]) -> AnySampler:
     """Return the rows that apply to the run, with the bracket that holds for all of them.
 
+    The second row of shuffling is left out if it has no bracket.
+
     Raises:
         UncoveredError: Nothing is stored for a row, and it must not be computed.
         LimitError: A limit stopped the methods of a row.
@@ -84,7 +86,7 @@ def any_sampler(rows: Sequence[SchemeRow]) -> AnySampler:
         Status.TIMEOUT.value: LimitError,
         Status.OUT_OF_MEMORY.value: LimitError,
     }
-    found = [row for row in rows if row.problem is not None]
+    found = [row for row in rows if row.problem and (row.bracket or row.sampling != DROP_LAST)]
     for row in found:
         if row.bracket is None:
             reason = "nothing is stored" if row.status == "missing" else row.notes[-1].rstrip(".")

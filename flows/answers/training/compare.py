@@ -3,6 +3,7 @@
 The colours are derived from those of Okabe and Ito, which are distinguishable with any colour vision, and
 have a contrast of at least 4.5 to a white and to a dark ground. Kept bins resemble random allocation on
 purpose: the same loader, drawn once instead of in each epoch. A truncated batch is one of Poisson sampling.
+Shuffling has a second row if every epoch may leave out examples.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,20 +12,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.answers.ask import CONFLICT, contradiction
-from flows.answers.parse import ZEROED, problem_of
-from flows.answers.question import adjacency_of, question
+from flows.answers.parse import DROP_LAST, ZEROED, problem_of
+from flows.answers.question import adjacency_of, phases_of, question
 from flows.answers.sourced import Sourced
+from flows.printing import exactly
 from privcore import Bracket, DomainError, Problem, find_problem
 from privcore.stored_names import SAMPLERS
 from privcore.training import TrainingRun
 
-NAMES = {word: sampler.title for word, sampler in SAMPLERS.items()}
+NAMES = {word: sampler.title for word, sampler in SAMPLERS.items()} | {DROP_LAST: "shuffled, drop_last"}
 """Names of samplers for pictures and tables, by the words of `--sampling`."""
 
 LIGHT = dict.fromkeys(SAMPLERS, "#6b7280") | {
     "allocation": "#0072b2",
     "poisson": "#00825f",
     "shuffling": "#c44f00",
+    DROP_LAST: "#b3261e",
     "balls-in-bins": "#287aa9",
     "fixed-size": "#9a6a00",
     "with-replacement": "#a8588a",
@@ -36,6 +39,7 @@ DARK = dict.fromkeys(SAMPLERS, "#9aa4af") | {
     "allocation": "#5ab4f0",
     "poisson": "#3fcf9f",
     "shuffling": "#ff8a4c",
+    DROP_LAST: "#ff9d8f",
     "balls-in-bins": "#8fd0f5",
     "fixed-size": "#e8b64c",
     "with-replacement": "#e39ac6",
@@ -58,6 +62,10 @@ SHUFFLED_ADJACENCY = {"add-remove": "zero-out"}
 """Relations of the other rows, and of shuffling; remove and add are the directions of both."""
 UNAMPLIFIED = "The upper end is that of no amplification: no better one is known at this noise."
 KEPT_BINS = "Every example is in the same step of all epochs; drawn again in each epoch, this is allocation."
+LEAVES_OUT = "Every epoch leaves out the examples that do not fill a batch, the share {} of all."
+DISPLACES = (
+    "If an example is removed, another one takes its place, so a sum changes by up to two clipping norms."
+)
 ONCE = "Shuffling uses every example in one step of an epoch, not in participations={}."
 
 Answering = Callable[[Problem], Sourced | None]
@@ -124,11 +132,11 @@ def problems(words: Mapping[str, Any]) -> tuple[dict[str, Problem], list[str]]:
         sizes = {name: words[name] for name in ("examples", "batch_size")}
         run = TrainingRun.checked(sizes | {name: fields[name] for name in ("epochs", "participations")})
         poisson = run.fields(run.safe("poisson"))
-        drawn = sizes | {"batch_size": run.participations * run.batch_size}
+        drawn, left_out = sizes | {"batch_size": run.participations * run.batch_size}, run.left_out
     else:
         rate = float(fields["participations"]) / float(fields["steps"])
         poisson = {"steps": fields["steps"], "epochs": fields["epochs"], "sampling_probability": rate}
-        drawn = {}
+        drawn, left_out = {}, 0
     none = problem_of("none")
     found = {
         "allocation": allocation,
@@ -153,6 +161,10 @@ def problems(words: Mapping[str, Any]) -> tuple[dict[str, Problem], list[str]]:
         redraw = "one-epoch" if fields["epochs"] == 1 else "each-epoch"
         shuffled = {"epochs": fields["epochs"], "redraw": redraw, "adjacency": relation}
         found["shuffling"] = find_problem(SHUFFLING).from_fields(rest | {"steps": fields["steps"]} | shuffled)
+        if left_out:
+            dropping = {"sampling": "shuffling", "drop_last": True, "redraw": "each-epoch"}
+            asked = rest | drawn | {"epochs": fields["epochs"]} | dropping
+            found[DROP_LAST] = question(asked).problem
     return found, notes
 
 
@@ -186,6 +198,8 @@ def rows(asked: Mapping[str, Problem], answering: Answering) -> Iterator[SchemeR
         kept = answering(asked["balls-in-bins"])
         yield _row("balls-in-bins", asked["balls-in-bins"], kept, KEPT_BINS, *_unamplified(kept, none))
     yield _shuffling(asked, none, answering)
+    if DROP_LAST in asked:
+        yield _row(DROP_LAST, asked[DROP_LAST], answering(asked[DROP_LAST]), *_leaving_out(asked[DROP_LAST]))
     yield _row("none", asked["none"], none)
 
 
@@ -198,6 +212,13 @@ def _shuffling(asked: Mapping[str, Problem], none: Sourced | None, answering: An
     answer = answering(problem)
     notes = [*_own_relation(asked, "shuffling"), *_unamplified(answer, none)]
     return _row("shuffling", problem, answer, *notes)
+
+
+def _leaving_out(problem: Problem) -> list[str]:
+    """Return notes about shuffling whose epochs leave out examples."""
+    (phase,), relation = phases_of(problem), adjacency_of(problem)
+    notes = [LEAVES_OUT.format(exactly(phase.as_fields()["dropped"]))]
+    return [*notes, DISPLACES] if relation in ("add-remove", "remove", "add") else notes
 
 
 def _unamplified(answer: Sourced | None, none: Sourced | None) -> list[str]:

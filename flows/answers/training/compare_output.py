@@ -206,7 +206,7 @@ def _sources(found: Sequence[SchemeRow]) -> str:
     return f"{told[0].upper()}{told[1:]}."
 
 
-SHOWN = (*SAMPLING_FIELDS, "examples", "batch_size")
+SHOWN = (*SAMPLING_FIELDS, "examples", "batch_size", "phases")
 """Fields of a sampler that are printed next to its row."""
 
 

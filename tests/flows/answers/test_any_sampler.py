@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import privsweep as ps
-from flows.answers.parse import LOADERS, SAMPLING
+from flows.answers.parse import DROP_LAST, LOADERS, SAMPLING, loader
 from flows.answers.training.noise import NoiseForAny, find_noise
 from privcore import find_problem
 from tests.flows.small_store import Command, point, store_of
@@ -109,8 +109,20 @@ def test_nothing_is_said_about_every_sampler_if_one_has_no_bracket(
 
 
 def test_every_sampler_of_a_comparison_has_a_loader() -> None:
-    found = ps.compare(sigma=2.0, examples=1000, batch_size=100, epochs=2, delta=1e-5)
-    assert set(found) <= set(SAMPLING) == set(LOADERS)
+    found = ps.compare(sigma=2.0, examples=1000, batch_size=300, epochs=2, delta=1e-5)
+    assert set(found) <= {*SAMPLING, DROP_LAST}
+    assert set(SAMPLING) == set(LOADERS)
+    assert all(loader(sampling).startswith(f"{sampling}: ") for sampling in found)
+
+
+def test_a_loader_that_drops_the_last_batch_may_be_the_worst(privsweep: Command) -> None:
+    """If an example is removed, another takes its place, so a sum changes by twice as much."""
+    sizes = ("--examples", 2 * 10**9 + 1, "--batch-size", 10**9)  # too many for draws with replacement
+    words = ("--sigma", 2, *sizes, "--delta", 1e-5, "--sampling", "unknown")
+    assert privsweep("epsilon", *words) == 0
+    assert "worst      shuffling-drop-last: DataLoader(shuffle=True, drop_last=True)" in privsweep.out
+    assert privsweep("noise", "--epsilon", 2, *words[2:]) == 0
+    assert "worst      shuffling-drop-last: " in privsweep.out
 
 
 # ------------------------------------------------------------------------------------------------- noise

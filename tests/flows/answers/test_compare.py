@@ -117,6 +117,28 @@ def test_draws_with_replacement_are_compared_if_their_number_is_known(privsweep:
     assert "with-replacement" not in by_sampling(privsweep, *RUN)
 
 
+@pytest.mark.parametrize("relation", ["add-remove", "zero-out", "replace-one", "remove", "add"])
+def test_shuffling_that_drops_the_last_batch_has_a_row_in_every_relation(
+    relation: str, privsweep: Command
+) -> None:
+    run = (*SIZES, "300", "--epochs", 2, "--adjacency", relation)
+    rows = by_sampling(privsweep, *run)
+    found = rows["shuffling-drop-last"]
+    alone = ("--sampling", "shuffling", "--drop-last", "--redraw", "each-epoch")
+    answer = privsweep.told("epsilon", *run, *alone)
+    assert (found["lower"], found["upper"]) == (answer["lower"], answer["upper"])
+    assert found["notes"][0].endswith("the share 0.1 of all.")
+    assert found["adjacency"] == relation
+    assert len(found["notes"]) == (1 if relation in ("zero-out", "replace-one") else 2)
+    assert privsweep("compare", *run) == 0
+    assert "phases=shuffling(sigma=1.1,steps=3,epochs=2,redraw=each-epoch,dropped=0.1)" in privsweep.out
+
+
+@pytest.mark.parametrize("words", [("250",), ("300", "--participations", 2)])
+def test_shuffling_has_one_row_if_nothing_is_left_out(words: tuple[object, ...], privsweep: Command) -> None:
+    assert "shuffling-drop-last" not in by_sampling(privsweep, *SIZES, *words)
+
+
 def test_more_examples_than_a_problem_has_leave_its_row_out(privsweep: Command) -> None:
     sizes = ("--sigma", "1", "--delta", "1e-15", "--examples", "1e12", "--batch-size", "1e11")
     assert "with-replacement" not in by_sampling(privsweep, *sizes)

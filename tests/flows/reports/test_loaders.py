@@ -1,4 +1,4 @@
-"""The picture of seven data loaders shows the stored brackets, and the committed files are up to date."""
+"""The picture of eight data loaders shows the stored brackets, and the committed files are up to date."""
 
 import re
 from pathlib import Path
