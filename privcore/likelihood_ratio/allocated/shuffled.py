@@ -45,8 +45,8 @@ FARTHEST = 16.0
 GRAIN = 2.0**-24
 """Outputs are cut at multiples of this, so that their distances are exact."""
 PICTURE = 1000
-WORK = 1500
-"""Time of a profile, in combinations of two distributions."""
+WORK = 70
+"""Time of a profile for each doubling of the steps, in combinations of two distributions."""
 LONGEST = 0.5
 """Longest cell, in standard deviations."""
 
@@ -387,7 +387,7 @@ class ShuffledAbove(Ratio):
 
     @property
     def combinations(self) -> int:
-        return WORK
+        return WORK * (1 + self.steps.bit_length())
 
     @property
     def levels(self) -> int:
