@@ -15,6 +15,7 @@ from privcore.likelihood_ratio.questions import Question, requested
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.training.brackets import enclosed_run
 from privcore.training.epochs import ShufflingPhase
+from privcore.training.params import DROPPED
 from privcore.training.samplers import Above, Bounds, composed
 
 SAMPLERS = ("poisson", "shuffling", "shuffling-once", "none")
@@ -61,12 +62,20 @@ class OpacusRun:
         sampler: Sampler in use, one of `SAMPLERS`.
         adjacency: Neighbouring relation for the sampler in use.
         tolerance: Requested relative width of intervals of epsilon.
+        dropped: Share of the examples that every shuffled epoch leaves out.
     """
 
     stretches: tuple[Stretch, ...]
     sampler: str
     adjacency: str
     tolerance: float = params.WIDTH
+    dropped: float = 0.0
+
+    @property
+    def distance(self) -> float:
+        """Largest distance of the sums of neighbours; an example that was left out may replace another."""
+        is_replaced = self.adjacency == "replace-one" or (self.dropped and self.adjacency == "add-remove")
+        return 2.0 if is_replaced else 1.0
 
     @property
     def declared(self) -> PrivsweepAccountant:
@@ -102,7 +111,7 @@ class OpacusRun:
         most = self._public(epochs)
         if self.sampler == "none":
             return _read(self._public(whole), asks, at)[0], _read(most, asks, at)[1]
-        distance = 2.0 if self.adjacency == "replace-one" else 1.0
+        distance = self.distance
         tolerance = requested(asks, self.tolerance)
         question = Question(asks=asks, at=at, adjacency="add-remove")
         bounds = self._shuffled(whole, distance * math.sqrt(_square(epochs) - _square(whole)))
@@ -118,8 +127,8 @@ class OpacusRun:
 
     def _public(self, epochs: list[Epochs]) -> PrivsweepAccountant:
         """Return the accountant for epochs in which the step of each example is known."""
-        sensitivity = 2 if self.adjacency == "replace-one" else None
-        accountant = PrivsweepAccountant(RELATIONS[self.adjacency], sensitivity, self.tolerance)
+        adjacency, sensitivity = ("replace-one", 2) if self.distance > 1.0 else (self.adjacency, None)
+        accountant = PrivsweepAccountant(RELATIONS[adjacency], sensitivity, self.tolerance)
         for each in epochs:
             accountant.compose(GaussianDpEvent(each.noise), each.count)
         return accountant
@@ -134,7 +143,7 @@ class OpacusRun:
             whole: Complete epochs.
             rest: Distance of the Gaussian mechanism that dominates the other epochs.
         """
-        public = Above(Gaussian(math.hypot(rest, math.sqrt(_square(whole)))))
+        public = Above(Gaussian(math.hypot(rest, self.distance * math.sqrt(_square(whole)))))
         counted = Counter[tuple[float, int]]()
         for each in whole:
             counted[each.noise, each.steps] += each.count
@@ -144,12 +153,13 @@ class OpacusRun:
             if not squares:
                 return Bounds((public,), ())
             steps = max(squares, key=lambda length: squares[length])
-            one = ShufflingPhase(sigma=1.0 / math.sqrt(squares[steps]), steps=steps, redraw="once")
+            sigma = 1.0 / math.sqrt(squares[steps])
+            one = ShufflingPhase(sigma=sigma, steps=steps, redraw="once", dropped=self.dropped)
             return Bounds((public,), one.bounds(self.adjacency, 1.0).below)
         parts = [
-            ShufflingPhase(sigma=noise, steps=steps, epochs=count, redraw="each-epoch").bounds(
-                self.adjacency, 1.0
-            )
+            ShufflingPhase(
+                sigma=noise, steps=steps, epochs=count, redraw="each-epoch", dropped=self.dropped
+            ).bounds(self.adjacency, 1.0)
             for (noise, steps), count in sorted(counted.items())
         ]
         below = composed(parts).below if parts else ()
@@ -159,7 +169,11 @@ class OpacusRun:
 
 
 def from_opacus(
-    history: Any, sampler: str = "poisson", adjacency: str | None = None, tolerance: float = params.WIDTH
+    history: Any,
+    sampler: str = "poisson",
+    adjacency: str | None = None,
+    tolerance: float = params.WIDTH,
+    dropped: float = 0.0,
 ) -> OpacusRun:
     """Return the run that an accountant of Opacus recorded.
 
@@ -173,8 +187,11 @@ def from_opacus(
         sampler: `poisson`; `shuffling`, with a new order in each epoch; `shuffling-once`, with the same order
             in all epochs, as by a distributed sampler without `set_epoch`; `none`, for a fixed order.
         adjacency: `add-remove` (the default for `poisson`), `zero-out` or `replace-one`. Samplers other than
-            `poisson` need one of the last two, since their number of steps depends on the number of examples.
+            `poisson` need one of the last two, since their number of steps depends on the number of examples,
+            unless every epoch leaves out examples.
         tolerance: Requested relative width of intervals of epsilon.
+        dropped: Share of the examples that every shuffled epoch leaves out; with `drop_last=True`, n mod b of
+            all n.
 
     Raises:
         DomainError: The history or an argument is outside its domain.
@@ -188,7 +205,10 @@ def from_opacus(
         raise DomainError(f"Expected sampler in {{{', '.join(SAMPLERS)}}}, got {sampler!r}.")
     if adjacency is None and sampler == "poisson":
         adjacency = "add-remove"
-    allowed = [name for name in RELATIONS if sampler == "poisson" or name != "add-remove"]
+    dropped = float(DROPPED.check(dropped))
+    if dropped and not sampler.startswith("shuffling"):
+        raise DomainError(f"Expected sampler=shuffling or shuffling-once with dropped, got {sampler!r}.")
+    allowed = [name for name in RELATIONS if sampler == "poisson" or dropped or name != "add-remove"]
     if adjacency not in allowed:
         raise DomainError(
             f"Expected adjacency {' or '.join(allowed)} for sampler={sampler}, got {adjacency!r}."
@@ -197,7 +217,7 @@ def from_opacus(
     if sampler != "poisson":
         for each in stretches:
             _steps(each)
-    return OpacusRun(stretches, sampler, str(adjacency), params.TOLERANCE.check(tolerance))
+    return OpacusRun(stretches, sampler, str(adjacency), params.TOLERANCE.check(tolerance), dropped)
 
 
 def _entries(history: Any) -> Sequence[Any]:

@@ -8,6 +8,7 @@ import pytest
 from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent
 from dp_accounting.pld import PLDAccountant
 
+from privcore import Point, evaluate, find, find_problem
 from privcore.accountant import PrivsweepAccountant, from_opacus
 from privcore.accountant.opacus import Epochs, Stretch, passes
 from privcore.errors import DomainError
@@ -49,6 +50,38 @@ def test_samplers_that_pass_over_the_data_are_ordered(adjacency: str) -> None:
     assert ends[0][0] <= ends[1][1]
     assert ends[1][0] <= ends[2][1]
     assert ends[0][1] <= ends[2][1] * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
+def test_one_order_for_whole_epochs_has_the_ends_of_a_phase(adjacency: str) -> None:
+    found = from_opacus([(2.0, 0.1, 100)], "shuffling-once", adjacency).get_epsilon_interval(1e-5)
+    run = "shuffling(sigma=2,steps=10,epochs=10,redraw=once)"
+    problem = find_problem("run-epsilon").from_fields({"phases": run, "adjacency": adjacency, "delta": 1e-5})
+    answer = evaluate(Point(problem=problem, method=find("runs.certified")()))
+    assert found == pytest.approx((answer.lower, answer.upper), rel=1e-3)
+
+
+@pytest.mark.parametrize("sampler", ["shuffling", "shuffling-once"])
+@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
+def test_a_loader_that_leaves_out_examples_has_the_ends_of_a_phase(sampler: str, adjacency: str) -> None:
+    found = from_opacus([(2.0, 0.1, 30)], sampler, adjacency, dropped=0.1).get_epsilon_interval(1e-5)
+    redraw = "once" if sampler == "shuffling-once" else "each-epoch"
+    run = f"shuffling(sigma=2,steps=10,epochs=3,redraw={redraw},dropped=0.1)"
+    problem = find_problem("run-epsilon").from_fields({"phases": run, "adjacency": adjacency, "delta": 1e-5})
+    answer = evaluate(Point(problem=problem, method=find("runs.certified")()))
+    assert found[0] == pytest.approx(answer.lower, rel=1e-2)
+    assert found[0] <= answer.upper <= found[1] * 1.01
+    if sampler == "shuffling":
+        assert found[1] == pytest.approx(answer.upper, rel=1e-2)
+        cut = from_opacus([(2.0, 0.1, 34)], sampler, adjacency, dropped=0.1).get_epsilon_interval(1e-5)
+        assert found[1] < cut[1]
+
+
+def test_only_shuffled_epochs_leave_out_examples() -> None:
+    with pytest.raises(DomainError, match="Expected sampler=shuffling or shuffling-once with dropped"):
+        from_opacus([(2.0, 0.1, 30)], dropped=0.1)
+    with pytest.raises(DomainError, match="dropped"):
+        from_opacus([(2.0, 0.1, 30)], "shuffling", "zero-out", dropped=1.0)
 
 
 def test_a_fixed_order_is_one_use_per_epoch() -> None:
