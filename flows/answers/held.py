@@ -333,6 +333,7 @@ ARGUMENTS = {
     "adjacency": "varchar",
     "examples": "double",
     "batch_size": "double",
+    "drop_last": "boolean",
 }
 VALUE = {
     "lower": "double",

@@ -201,7 +201,11 @@ def from_sizes(kind: type[Problem], fields: Mapping[str, Any]) -> Problem:
     sampler = sampler_of(kind)
     if sampler is None or not SIZES.keys() & fields.keys():
         return kind.asked(fields)
-    return kind.asked(with_steps(sampler, kind.parameters, fields))
+    found = with_steps(sampler, kind.parameters, fields)
+    if "dropped" in found:
+        phase = f"shuffling(...,steps={found['steps']},dropped={found['dropped']!r})"
+        raise DomainError(f"Expected run-{kind.asks} with phases={phase} for drop_last, got {kind.name}.")
+    return kind.asked(found)
 
 
 def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ import dp_accounting
 
 import privsweep as ps
 from flows.answers.held import CertifiedEpsilon
-from flows.answers.parse import completed, problem_of
-from flows.answers.question import adjacency_of, phases_of
+from flows.answers.parse import DROP_LAST, completed, problem_of
+from flows.answers.question import COMPARED, adjacency_of, phases_of, question
 from flows.cli import app as cli
 from flows.page import live
 from flows.printing import as_json
@@ -50,7 +50,10 @@ def command(*words: object) -> Any:
 
 def options(given: Mapping[str, Any]) -> list[str]:
     """Return arguments as the options of a command."""
-    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    return [
+        f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
+        for name, value in given.items()
+    ]
 
 
 def typed(problem: Problem) -> list[str]:
@@ -131,6 +134,12 @@ class Doors:
             steps = {} if "examples" in given else {"steps": given.get("steps", 1)}
             compared = ps.compare(**{**shared, **steps})
             yield "ps.compare", (compared[sampling].lower, compared[sampling].upper)
+        if given.get("drop_last"):
+            words = {name: value for name, value in given.items() if name in COMPARED}
+            found = ps.compare(**words)[DROP_LAST]
+            yield "ps.compare", (found.lower, found.upper)
+            said = self.page(problem)
+            yield "page", (said["lower"], said["upper"])
         yield from by_accountant(sampling, problem)
         said = command("epsilon", "--sampling", sampling, *options(given))
         yield "privsweep epsilon", (said["lower"], said["upper"])
@@ -138,6 +147,8 @@ class Doors:
 
 def run(sampling: str, given: Mapping[str, Any]) -> Problem:
     """Return the problem of a training run."""
+    if "drop_last" in given:
+        return question({"sampling": sampling, **given}).problem
     return from_sizes(problem_of(sampling), completed(sampling, given))
 
 
@@ -145,7 +156,7 @@ def by_accountant(sampling: str, problem: Problem) -> Iterator[tuple[str, Ends]]
     """Yield the intervals of the accountants that have this sampler and relation."""
     fields: dict[str, Any] = problem.as_fields()
     relation = RELATIONS.get(fields["adjacency"])
-    if relation is None:
+    if relation is None or "sigma" not in fields:
         return
     noise, times = dp_accounting.GaussianDpEvent(fields["sigma"]), fields["steps"] * fields["epochs"]
     rate, size = fields.get("sampling_probability"), fields.get("examples")

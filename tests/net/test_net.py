@@ -40,6 +40,16 @@ def test_every_answer_is_that_of_before_or_narrower(number: int, doors: Doors) -
     assert [line for question in asked for line in question.differences(question.asked(doors))] == []
 
 
+@pytest.mark.parametrize("relation", ["add-remove", "zero-out", "replace-one", "remove"])
+def test_every_door_says_the_same_of_a_loader_that_drops_the_last_batch(relation: str, doors: Doors) -> None:
+    sizes = {"examples": 1000, "batch_size": 300, "epochs": 2, "redraw": "each-epoch", "drop_last": True}
+    given = {"sigma": 2.0, "delta": 1e-5, "adjacency": relation, **sizes}
+    bracket = computed(run("shuffling", given)).bracket
+    found = dict(doors.run("shuffling", given))
+    assert found.keys() >= {"ps.epsilon", "certified_epsilon", "ps.compare", "page", "privsweep epsilon"}
+    assert {name: ends for name, ends in found.items() if ends != (bracket.lower, bracket.upper)} == {}
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("sampling", SAMPLERS)
 def test_a_profile_has_the_ends_of_epsilon(sampling: str) -> None:

@@ -86,7 +86,8 @@ def any_sampler(rows: Sequence[SchemeRow]) -> AnySampler:
         Status.TIMEOUT.value: LimitError,
         Status.OUT_OF_MEMORY.value: LimitError,
     }
-    found = [row for row in rows if row.problem and (row.bracket or row.sampling != DROP_LAST)]
+    rows = [row for row in rows if row.bracket or row.sampling != DROP_LAST]
+    found = [row for row in rows if row.problem is not None]
     for row in found:
         if row.bracket is None:
             reason = "nothing is stored" if row.status == "missing" else row.notes[-1].rstrip(".")

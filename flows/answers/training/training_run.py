@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from flows.answers.ask import Asked
-from flows.answers.parse import drops_with_one_less, kind_of
+from flows.answers.parse import drops_with_one_less, examples_text, kind_of
 from flows.answers.question import large_delta, question, typed
 from flows.answers.sourced import Sourced, asked_until_tight
 from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
@@ -89,7 +89,14 @@ def contents_of(run: TrainingRun, asked: Sequence[Asked]) -> dict[str, Any]:
         row["epsilon"] = one.as_content()
     safe = {rounding.sampling: rounding.way for rounding in roundings if rounding.safe}
     quotient = run.examples / run.batch_size
-    return {**asdict(run), "quotient": quotient, "safe": safe, "why": WHY, "roundings": rows}
+    return {
+        **asdict(run),
+        "left_out": run.left_out,
+        "quotient": quotient,
+        "safe": safe,
+        "why": WHY,
+        "roundings": rows,
+    }
 
 
 def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> None:
@@ -133,3 +140,5 @@ def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> Non
         return
     for sampling, why in WHY.items():
         say(f"{sampling}: rounding {run.safe(sampling).way} is safe: {why}")
+    left = examples_text(run.left_out)
+    say(f"shuffling: drop_last leaves out {left} of each epoch of {run.examples // run.batch_size} steps")

@@ -73,7 +73,8 @@ export function draw(table, texts, changed) {
     }
     report();
   };
-  const sized = rounded ? sizes(rounded === "up", fields.map(({ name }) => name), set) : null;
+  const names = fields.map(({ name }) => name);
+  const sized = rounded ? sizes(rounded === "up", names, set, table.problem.name.startsWith("shuffling-")) : null;
   fill("form", sized, rows);
 }
 
@@ -112,14 +113,19 @@ const NAMES = [
   ["batch_size", "b"],
 ];
 
+/** The sentence about a loader whose epochs leave out a share of the examples. */
+const DROPPING = (share) =>
+  `The last batch is kept; for drop_last, ask with dropped=${share} in a phase shuffling(...) under Training runs.`;
+
 /**
  * A row of the form that fills steps and sampling probability.
  *
  * @param up Whether the steps are rounded up.
  * @param fields Names of the fields of the problem.
  * @param set Called with the texts of the fields that follow.
+ * @param shuffled Whether an epoch with drop_last leaves out the examples that do not fill a batch.
  */
-export function sizes(up, fields, set) {
+export function sizes(up, fields, set, shuffled = false) {
   const known = html("p", { class: "help", id: "help-sizes", role: "status" }, "They fill the fields below.");
   const inputs = NAMES.map(([name, symbol]) =>
     html("input", {
@@ -143,7 +149,8 @@ export function sizes(up, fields, set) {
     const found = { steps: String(steps(n, b, up)) };
     if (fields.includes("sampling_probability")) found.sampling_probability = exactly(rate(n, b));
     const exact = n % b === 0 ? "" : `, rounded ${up ? "up" : "down"}, which is safe for the upper end`;
-    known.textContent = `${exactly(n)} / ${exactly(b)} gives ${found.steps} steps an epoch${exact}.`;
+    const left = shuffled && n % b ? ` ${DROPPING(exactly((n % b) / n))}` : "";
+    known.textContent = `${exactly(n)} / ${exactly(b)} gives ${found.steps} steps an epoch${exact}.${left}`;
     set(found);
   };
   inputs.forEach((input) => input.addEventListener("input", changed));

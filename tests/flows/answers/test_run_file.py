@@ -46,6 +46,17 @@ def test_a_file_lists_phases_with_their_own_sampling_and_noise(tmp_path: Path) -
     find_problem("run-epsilon").from_fields(fields)
 
 
+def test_a_phase_may_drop_the_last_batch(tmp_path: Path) -> None:
+    sized = RUN.replace("batch_size = 256", "batch_size = 256\ndrop_last = true")
+    phase = "shuffling(sigma=2,steps=234,epochs=2,redraw=each-epoch,dropped=0.0016)"
+    assert run_question(written(tmp_path, sized), {})["phases"].split("; ")[0] == phase
+    line = "shuffling(sigma=2,examples=60000,batch_size=256,drop_last=true,epochs=2,redraw=each-epoch)"
+    fields = run_question(line, {"delta": 1e-5, "adjacency": "add-remove"})
+    assert find_problem("run-epsilon").from_fields(fields).as_fields()["phases"] == phase
+    with pytest.raises(DomainError, match="Phase 1: Expected drop_last true or false, got 'yes'"):
+        run_question(written(tmp_path, sized.replace("true", '"yes"')), {})
+
+
 def test_options_replace_what_the_file_says(tmp_path: Path) -> None:
     fields = run_question(written(tmp_path, RUN), {"delta": 1e-5, "adjacency": "replace-one"})
     assert (fields["delta"], fields["adjacency"]) == (1e-5, "replace-one")

@@ -62,6 +62,11 @@ def test_examples_and_batch_size_fill_steps_and_rate(browser: webdriver.Chrome, 
     type_in(browser, "size-batch_size", "60001")
     assert text(browser, "help-sizes").startswith("Expected two whole numbers")
     assert value_of(browser, "exact-steps") == "10", "that of 60000 and 6000, typed before"
+    visit(browser, f"{page}#problem=shuffling-epsilon")
+    wait(browser, "#size-examples")
+    type_in(browser, "size-examples", "60000")
+    type_in(browser, "size-batch_size", "256")
+    assert "ask with dropped=0.0016 in a phase shuffling(...)" in text(browser, "help-sizes")
     assert complaints(browser) == []
 
 
