@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from privcore.likelihood_ratio.distribution import (
     LARGEST_RATIO,
@@ -24,8 +25,8 @@ from privcore.likelihood_ratio.distribution import (
     Resolution,
 )
 from privcore.likelihood_ratio.grid import Array, choose_edges
-from privcore.likelihood_ratio.ratios import Blend, Ratio
-from privcore.likelihood_ratio.steps import Mixture, sampled
+from privcore.likelihood_ratio.ratios import Ratio
+from privcore.likelihood_ratio.steps import Mixture, between, sampled
 from privcore.numerics.binomial import window
 from privcore.numerics.rounding import BINOMIAL_WINDOW, MEAN_AT_INFINITY, UNIT
 
@@ -59,6 +60,10 @@ class Part:
     def log_ratio(self, z: Array) -> Array:
         """Return the logarithm of the ratio at z."""
         return self.p.log_density(z) - self.q.log_density(z)
+
+    def masses(self, low: Array, high: Array) -> tuple[Array, Array, float]:
+        """Return the masses of cells under Q and P, and the part of their ends in the relative error."""
+        return self.q.mass(low, high), self.p.mass(low, high), 0.0
 
     @property
     def least(self) -> float:
@@ -109,7 +114,7 @@ def _cuts(parts: tuple[Part, ...], atom: float, res: Resolution) -> list[Array]:
         raise LikelihoodRangeError
     x = np.concatenate([*(np.exp(0.5 * (r[1:] + r[:-1])) for r in ratios), np.ones(1)])
     p = np.concatenate(
-        [*(part.q.mass(z[:-1], z[1:]) for part, z in zip(parts, grids, strict=True)), np.full(1, atom)]
+        [*(part.masses(z[:-1], z[1:])[0] for part, z in zip(parts, grids, strict=True)), np.full(1, atom)]
     )
     order = np.argsort(x, kind="stable")
     edges = choose_edges(x[order], p[order], res.fineness, res.tail, False, 0.0, 0.0)
@@ -157,8 +162,8 @@ def _cells(part: Part, cuts: Array) -> _Cells:
     far = max(abs(float(cut) - mean) for cut in cuts[[0, -1]] for mean in part.p.means + part.q.means)
     narrow = min(1.0, float(np.min(np.diff(cuts)))) if cuts.size > 1 else 1.0
     error = UNIT * (128.0 + 32.0 * far * far + (128.0 + 32.0 * far) / narrow)
-    error += 2.0 * part.error
-    return _Cells(left=left, right=right, q=part.q.mass(low, high), p=part.p.mass(low, high), error=error)
+    q, p, more = part.masses(low, high)
+    return _Cells(left=left, right=right, q=q, p=p, error=error + 2.0 * part.error + more)
 
 
 def _lower(cells: list[_Cells], atom: float) -> RatioDistribution:
@@ -198,7 +203,8 @@ def _upper(cells: list[_Cells], atom: float) -> RatioDistribution:
         gap = np.maximum(right - left, 1e-300)
         upwards = (mean - left <= 0.5 * gap) & (left > 0.0)
         mean = np.where(upwards, mean * (1.0 + 4.0 * error), mean * (1.0 - 4.0 * error))
-        share = np.clip((mean - left) / gap, 0.0, 1.0)
+        with np.errstate(over="ignore"):
+            share = np.clip((mean - left) / gap, 0.0, 1.0)
         values += [left, right]
         masses += [q * (1.0 - share), q * share]
         inner = upwards & (q > 0.0)
@@ -377,58 +383,161 @@ def copies(count: int, probability: float) -> tuple[list[int], list[float], floa
 class Copies(Ratio):
     r"""Ratio of a step that uses an example K times, K binomial: P is the mixture of N(K s), Q is N(0).
 
+    With another gradient in the place of the example, Q is the mixture of N(K other). If both means move, the
+    ratio may not increase with the output, and only the lower distribution is valid.
+
     Attributes:
         count: Number of independent draws.
         probability: Probability of a draw, in (0, 1].
         s: Distance of the means for one use.
+        other: This distance for the other data set.
     """
 
     count: int
     probability: float
     s: float
+    other: float = 0.0
 
     def build(self, res: Resolution) -> RatioBracket:
         counts, weights, error = copies(self.count, self.probability)
-        p = Mixture(tuple(weights), tuple(self.s * k for k in counts))
-        return bracket_of((Part(p, sampled(1.0, 0.0), error=error),), 0.0, res)
+        p, q = (_used(counts, weights, mean) for mean in (self.s, self.other))
+        return bracket_of((Part(p, q, increasing=not (self.s and self.other), error=error),), 0.0, res)
 
     @property
     def width(self) -> float:
         mean = self.count * self.probability
-        return self.s * min(self.count, mean + 3.0 * math.sqrt(mean) + 1.0)
+        return max(self.s, -self.other) * min(self.count, mean + 3.0 * math.sqrt(mean) + 1.0)
+
+
+def _used(counts: list[int], weights: list[float], mean: float) -> Mixture:
+    """Return the outputs with a random number of uses of an example, at this distance for one use."""
+    if mean == 0.0:
+        return sampled(1.0, 0.0)
+    found = sorted((mean * k, weight) for k, weight in zip(counts, weights, strict=True))
+    return Mixture(tuple(weight for _, weight in found), tuple(at for at, _ in found))
 
 
 @dataclass(frozen=True)
-class Repeated(Ratio):
-    r"""Ratio that dominates a step that draws an example K times with replacement, if it is replaced.
+class Counted(Part):
+    r"""Profile of a step that uses an example K times, on one side of 1: docs/training-runs.md.
 
-    $\delta(\kappa') \le \sum_{k \ge 1} \Pr(K = k) \, \delta_k(\kappa)$ with
-    $\kappa' = 1 + \Pr(K \ge 1)(\kappa - 1)$, $\kappa \ge 1$, and $\delta_k$ the profile of N(2 k s) against
-    N(0): a mixture of the ratios `Replaced` of rate Pr(K >= 1) and inverse noise multiplier k s.
+    The k-th components of P and Q are those of K = k, ascending in size, and have the same weight; component
+    0 is the same in both. At an output z, some counts join component 0, and the threshold is the ratio of all
+    of these, so chosen that it is as far from 1 as possible. The others begin where their own ratio is the
+    threshold.
+    """
 
-    Source: arXiv:1807.01647, Theorem 10.
+    def log_ratio(self, z: Array) -> Array:
+        return self._joined(z)[0]
+
+    @property
+    def least(self) -> float:
+        return 0.0
+
+    def _joined(self, z: Array) -> tuple[Array, Array]:
+        """Return the logarithm of the threshold, and where the components begin, shape (counts, outputs)."""
+        weights, p, q = (np.array(v)[:, None] for v in (self.p.weights, self.p.means, self.q.means))
+        sign = 1.0 if math.isfinite(self.low) else -1.0
+        at_p, at_q = (np.log(weights) + mean * (z - 0.5 * mean) for mean in (p, q))
+        alone = sign * (at_p - at_q)
+        alone[0] = np.inf
+        joined = alone >= 0.0
+        while True:  # each time, the ratio of those that are left is larger
+            found = sign * (_log_sum(at_p, joined) - _log_sum(at_q, joined))
+            fewer = joined & (alone >= found)
+            if np.array_equal(fewer, joined):
+                break
+            joined = fewer
+        gap = p - q
+        gap[0] = 1.0
+        return sign * found, np.where(joined, z, 0.5 * (p + q) + sign * found / gap)
+
+    def masses(self, low: Array, high: Array) -> tuple[Array, Array, float]:
+        """Return the masses of cells under Q and P, and the part of their ends in the relative error.
+
+        With Z the largest distance of an end from a mean, the end of a component that has not joined has the
+        error of a logarithm, 8 u (1 + Z^2), divided by the distance of its means, and a few roundings more.
+        """
+        begin, end = self._ends(low), self._ends(high)
+        gap = np.abs(np.subtract(self.p.means, self.q.means))[:, None]
+        gap[0] = 1.0
+        found, more = [], 0.0
+        for mixture in (self.q, self.p):
+            weights, means = (np.array(v)[:, None] for v in (mixture.weights, mixture.means))
+            mass: Array = (weights * between(begin - means, end - means)).sum(axis=0)
+            for z, at in ((low, begin), (high, end)):
+                far = np.where((at != z) & np.isfinite(at), np.abs(at - means), np.inf)
+                largest = float(np.max(far, initial=0.0, where=np.isfinite(far)))
+                error = weights * np.exp(-0.5 * far * far) * (1.0 + 1.0 / gap)
+                seen = mass > SMALLEST_MASS
+                share = error.sum(axis=0)[seen] / mass[seen]
+                more += 32.0 * UNIT * (1.0 + largest * largest) * float(np.max(share, initial=0.0))
+            found.append(mass)
+        return found[0], found[1], more
+
+    def _ends(self, z: Array) -> Array:
+        ends = np.tile(z, (len(self.p.weights), 1))
+        finite = np.isfinite(z)
+        ends[:, finite] = self._joined(z[finite])[1]
+        return ends
+
+
+def _log_sum(terms: Array, kept: NDArray[np.bool_]) -> Array:
+    """Return the logarithm of the sum of the exponentials of the terms that are kept."""
+    found: Array = np.logaddexp.reduce(np.where(kept, terms, -np.inf), axis=0)
+    return found
+
+
+@dataclass(frozen=True)
+class Displaced(Ratio):
+    r"""Ratio that dominates a step in which an example takes the place of K others, K binomial.
+
+    Above 1, it is that of mixtures of N(2 K s) against mixtures of N(K s) for `zero-out`, where all other
+    gradients are opposed, or against N(0) for `replace-one`; below 1, that of N(0) against mixtures of
+    N(-K s), where all others are equal, or of N(-2 K s). The rest of the mass is at 1.
+
+    Source: docs/training-runs.md.
+
+    Attributes:
+        count: Number of draws, at least 1.
+        probability: Probability of a draw, in (0, 1).
+        s: Inverse noise multiplier.
+        relation: `zero-out` or `replace-one`.
     """
 
     count: int
     probability: float
     s: float
+    relation: str
 
     def build(self, res: Resolution) -> RatioBracket:
         counts, weights, error = copies(self.count, self.probability)
-        some = {k: p for k, p in zip(counts, weights, strict=True) if k > 0}
-        rate = min(1.0, sum(some.values()) * (1.0 + 2.0 * error + len(some) * UNIT))
-        kept: dict[int, float] = {}
-        beyond = 0.0
-        rests = np.cumsum(list(some.values())[::-1])[::-1].tolist()
-        for (k, p), rest in zip(some.items(), rests, strict=True):
-            if kept and rest <= rate * res.tail:
-                beyond = rest
-                break
-            kept[k] = p
-        outwards = 1.0 + 4.0 * error + 2.0 * len(some) * UNIT
-        shares = tuple(p / rate * outwards for p in kept.values())
-        bracket = Blend(shares, tuple(Replaced(rate, k * self.s) for k in kept)).bracket(res)
-        return RatioBracket(lower=bracket.lower, upper=_revealed(bracket.upper, beyond / rate * outwards))
+        rests = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+        # A profile grows with each weight apart from the first one, with which it falls.
+        weights = [weights[0] * (1.0 - 2.0 * error), *(w * (1.0 + 2.0 * error) for w in weights[1:])]
+        size = max(2, int(np.argmax(rests <= res.tail)))
+        while True:  # as many counts as doubles hold
+            try:
+                return self._some(counts[:size], weights[:size], 4.0 * error, float(rests[size]), res)
+            except LikelihoodRangeError:
+                if size == 2:
+                    raise
+                size -= 1
+
+    def _some(
+        self, counts: list[int], weights: list[float], more: float, rest: float, res: Resolution
+    ) -> RatioBracket:
+        """Return the bracket for some counts, more mass at 1, and the rest revealed."""
+        s, near = self.s, 0.0 if self.relation == "replace-one" else 1.0
+
+        def mixture(mean: float) -> Mixture:
+            return Mixture(tuple(weights), tuple(mean * k for k in counts))
+
+        above = Counted(mixture(2.0 * s), mixture(near * s), low=(1.0 + 0.5 * near) * s)
+        below = Counted(mixture(0.0), mixture((near - 2.0) * s), high=(0.5 * near - 1.0) * s)
+        atom = weights[0] * float(scipy.special.ndtr(above.low) - scipy.special.ndtr(below.high))
+        bracket = bracket_of((below, above), atom + more, res)
+        return RatioBracket(lower=bracket.lower, upper=_revealed(bracket.upper, rest * (1.0 + more)))
 
     @property
     def width(self) -> float:

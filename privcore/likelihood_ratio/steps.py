@@ -119,7 +119,7 @@ class Mixture:
         """Return the probabilities of the intervals from `low` to `high`."""
         total = np.zeros_like(low)
         for weight, mean in zip(self.weights, self.means, strict=True):
-            total += weight * _between(low - mean, high - mean)
+            total += weight * between(low - mean, high - mean)
         return total
 
     def extent(self, tail: float) -> tuple[float, float]:
@@ -141,7 +141,7 @@ class Mixture:
         return found
 
 
-def _between(low: Array, high: Array) -> Array:
+def between(low: Array, high: Array) -> Array:
     """Return the probabilities of intervals under N(0, 1), as a difference of the smaller tails."""
     flip = low > 0.0
     first, last = np.where(flip, -high, low), np.where(flip, -low, high)

@@ -106,10 +106,10 @@ BinsCertified = _stored(
 )
 BatchesCertified = _stored(
     "batches.certified",
-    2,
+    3,
     (*_left.pop("fixed-size"), *_left.pop("with-replacement")),
     "sigma sampling_probability steps examples batch_size epochs",
-    f"{ZHU}, Theorem 10 (composition), Theorem 11 (replace-one); {BALLE_BARTHE}, Theorems 9 and 10",
+    f"{ZHU}, Theorem 10 (composition), Theorem 11 (replace-one); {BALLE_BARTHE}, Theorem 9",
     """Enclose batches of fixed size, drawn for each step without or with replacement.
 
     With one example more or less, a step without replacement is one of Poisson sampling with half of the
@@ -130,14 +130,14 @@ TruncatedCertified = _stored(
 )
 RunsCertified = _stored(
     "runs.certified",
-    4,
+    5,
     (*RUN, *chain(*_left.values())),
     "phases adjacency",
     f"{FELDMAN_SHENFELD}, Theorem 3.1; {ZHU}, Theorems 10 and 11",
 )
 RunsCurves = _stored(
     "runs.curves",
-    3,
+    4,
     RUN_CURVE,
     "phases adjacency",
     f"{DONG_ROTH}, Proposition 2.12 (duality)",

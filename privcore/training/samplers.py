@@ -15,8 +15,8 @@ from typing import Any
 from privcore.likelihood_ratio.batches import (
     Aligned,
     Copies,
+    Displaced,
     Opposed,
-    Repeated,
     Replaced,
     SignedSample,
     Zeroed,
@@ -290,7 +290,7 @@ def _fixed_below(relation: str, s: float, rate: float) -> tuple[Ratio, ...]:
 def with_replacement(relation: str, s: float, examples: int, draws: int) -> Bounds:
     """Return the bounds of a step whose batch consists of independent uniform draws.
 
-    An example that is replaced may get the gradient 0, so its dominating ratio holds for zero-out.
+    For zero-out, the lower ends are those of two data sets: all other gradients opposed, or all equal.
 
     Args:
         relation: `add-remove`, `zero-out` or `replace-one`.
@@ -305,8 +305,14 @@ def with_replacement(relation: str, s: float, examples: int, draws: int) -> Boun
     far = Copies(draws, rate, 2.0 * s)
     if relation == "add-remove":
         return Bounds.exact(far)
-    near = far if relation == "replace-one" else Copies(draws, rate, s)
-    return Bounds(above=(Above(Repeated(draws, rate, s)),), below=(near,))
+    if draws == 1:
+        return fixed_size(relation, s, rate)
+    below = (
+        (far,)
+        if relation == "replace-one"
+        else (Copies(draws, rate, 2.0 * s, s), Copies(draws, rate, 0.0, -s))
+    )
+    return Bounds(above=(Above(Displaced(draws, rate, s, relation)),), below=below)
 
 
 def truncated(relation: str, s: float, rate: float, examples: int, largest: int) -> Bounds:

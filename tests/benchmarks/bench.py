@@ -19,6 +19,7 @@ from tests.benchmarks import (
     audits,
     bis,
     calibration,
+    displaced,
     figure1,
     growth,
     k_of_t,
@@ -72,6 +73,7 @@ SECTIONS = {
     "poisson": poisson.table,
     "shuffling": shuffling.table,
     "samplers": samplers.table,
+    "displaced": displaced.table,
     "k-of-t": k_of_t.table,
     "bis": bis.table,
     "lookups": lookups.table,
@@ -98,6 +100,7 @@ TITLES = {
     "audits": "Audits in one run, Gaussian family, compared with jax-privacy 2.0",
     "allocation": "Random allocation: brackets at 1 %, "
     "compared with PLD-accounting 2.0 and random-allocation 1.0.5",
+    "displaced": "Batches that displace examples: widths of brackets at 100 drawn runs each",
     "figure1": "Figure 1's grid (t = 1e6, delta = 1e-10): our methods compared with random-allocation 1.0.5",
     "growth": "Growth of time and memory, compared with the limit of the machine",
     "k-of-t": "k of t: widths of brackets at 240 points, with 1 < k < t",

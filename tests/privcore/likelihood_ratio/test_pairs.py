@@ -1,5 +1,6 @@
 """Ratios of one step with a random batch, against the definition on a fine grid of outputs."""
 
+import itertools
 import math
 import random
 from collections.abc import Callable
@@ -8,13 +9,15 @@ from itertools import pairwise
 import mpmath as mp
 import numpy as np
 import pytest
+import scipy
 
 from privcore.likelihood_ratio.batches import (
     Aligned,
     Copies,
+    Counted,
+    Displaced,
     Opposed,
     Part,
-    Repeated,
     Replaced,
     SignedSample,
     Zeroed,
@@ -83,6 +86,42 @@ def copies(q: float, s: float, kappa: float) -> float:
     return divergence(weights, [(1.0, 0.0)], kappa)
 
 
+def weights_of(count: int, q: float) -> list[float]:
+    return [math.comb(count, k) * q**k * (1.0 - q) ** (count - k) for k in range(count + 1)]
+
+
+def opposed_copies(q: float, s: float, kappa: float) -> float:
+    p, r = ([(w, mean * k) for k, w in enumerate(weights_of(3, q))] for mean in (2.0 * s, s))
+    return divergence(p, r, kappa)
+
+
+def aligned_copies(q: float, s: float, kappa: float) -> float:
+    return divergence([(1.0, 0.0)], [(w, -s * k) for k, w in enumerate(weights_of(3, q))], kappa)
+
+
+def half_spaces(weights: list[float], s: float, far: float, near: float, kappa: float) -> float:
+    """Return the largest value over the tests of docs/training-runs.md, kappa >= 1, by a search for t."""
+    t = np.linspace(-16.0, 9.0, 400_001)
+    total = weights[0] * (1.0 - kappa) * scipy.special.ndtr(t)
+    for k, weight in enumerate(weights[1:], 1):
+        gap = (far - near) * k * s
+        r = np.minimum(t + near * k * s, -0.5 * gap - math.log(kappa) / gap)
+        total += weight * (scipy.special.ndtr(r + gap) - kappa * scipy.special.ndtr(r))
+    return float(total.max())
+
+
+def displaced_to_0(q: float, s: float, kappa: float) -> float:
+    if kappa < 1.0:
+        return 1.0 - kappa + kappa * half_spaces(weights_of(3, q), s, 1.0, 0.0, 1.0 / kappa)
+    return half_spaces(weights_of(3, q), s, 2.0, 1.0, kappa)
+
+
+def displaced(q: float, s: float, kappa: float) -> float:
+    if kappa < 1.0:
+        return 1.0 - kappa + kappa * displaced(q, s, 1.0 / kappa)
+    return half_spaces(weights_of(3, q), s, 2.0, 0.0, kappa)
+
+
 EXACT: dict[str, tuple[Callable[[float, float], Ratio], Callable[[float, float, float], float]]] = {
     "signed": (SignedSample, signed),
     "replaced": (Replaced, replaced),
@@ -90,7 +129,13 @@ EXACT: dict[str, tuple[Callable[[float, float], Ratio], Callable[[float, float, 
     "opposed": (Opposed, opposed),
     "aligned": (Aligned, aligned),
     "copies": (lambda q, s: Copies(5, q, s), copies),
+    "opposed copies": (lambda q, s: Copies(3, q, 2.0 * s, s), opposed_copies),
+    "aligned copies": (lambda q, s: Copies(3, q, 0.0, -s), aligned_copies),
+    "displaced to 0": (lambda q, s: Displaced(3, q, s, "zero-out"), displaced_to_0),
+    "displaced": (lambda q, s: Displaced(3, q, s, "replace-one"), displaced),
 }
+FROM_BELOW = ("opposed", "opposed copies")
+"""Ratios that do not increase, with a valid lower distribution only."""
 
 
 def drawn(name: str) -> list[tuple[float, float]]:
@@ -113,14 +158,14 @@ def test_both_ends_enclose_the_profile_in_both_directions(name: str, q: float, s
             for direction, truth in (("remove", remove), ("add", add)):
                 tiny = 1e-8 * abs(truth) + 1e-10 * kappa  # the error of the sum
                 assert delta_lower(bracket.lower, epsilon, direction) <= truth + tiny, (epsilon, direction)
-                if name != "opposed":
+                if name not in FROM_BELOW:
                     assert delta_upper(bracket.upper, epsilon, direction) >= truth - tiny, (
                         epsilon,
                         direction,
                     )
 
 
-@pytest.mark.parametrize("name", [name for name in EXACT if name != "opposed"])
+@pytest.mark.parametrize("name", [name for name in EXACT if name not in FROM_BELOW])
 def test_a_finer_grid_brings_the_ends_together(name: str) -> None:
     make, exact = EXACT[name]
     bracket = make(0.2, 0.8).bracket(FINE)
@@ -141,7 +186,7 @@ def test_masses_and_means_are_1(name: str) -> None:
 
 def test_counts_that_are_left_out_reveal_the_example() -> None:
     """The upper distribution keeps all masses, so a tail that is cut off loses nothing."""
-    upper = Repeated(50, 0.05, 1.0).bracket(Resolution(fineness=0.15, tail=1e-2)).upper
+    upper = Displaced(50, 0.05, 1.0, "zero-out").bracket(Resolution(fineness=0.15, tail=1e-2)).upper
     assert upper.infinite > 1e-4, "counts of a total weight of up to 1e-2 are left out"
     assert float(upper.p.sum()) >= 1.0 - 1e-12
     assert float(upper.p @ upper.x) + upper.infinite >= 1.0 - 1e-12
@@ -184,6 +229,73 @@ def test_the_masses_of_cells_are_as_precise_as_claimed() -> None:
                 for found, true in ((cells.q[k], at_0), (cells.p[k], (3 * at_0 + at_mean) / 4)):
                     if true > 1e-25:
                         assert abs(found / true - 1) <= cells.error / 2, (mean, width, k)
+
+
+@pytest.mark.parametrize("relation", ["zero-out", "replace-one"])
+def test_a_single_draw_with_replacement_is_one_without(relation: str) -> None:
+    one = Displaced(1, 0.07, 0.9, relation).bracket(FINE).upper
+    other = (Replaced if relation == "replace-one" else Zeroed)(0.07, 0.9).bracket(FINE).upper
+    for epsilon in (0.0, 0.02, 0.5, 2.0):
+        for direction in ("remove", "add"):
+            ends = [delta_upper(each, epsilon, direction) for each in (one, other)]
+            assert ends[0] == pytest.approx(ends[1], rel=1e-6, abs=1e-14)
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_no_gradients_of_the_others_exceed_the_bound_of_draws_with_replacement(number: int) -> None:
+    """A step with gradients of the other draws that are drawn on both sides of the unit circle."""
+    rng = np.random.default_rng(number)
+    draws, q, s = 3, float(rng.choice([0.02, 0.2, 0.6])), float(rng.choice([0.4, 1.0, 1.8]))
+    x = np.array([1.0, 0.0])
+    angles = rng.choice([0.0, 0.5, 1.0, rng.uniform()], size=draws) * math.pi
+    w = rng.choice([0.3, 1.0, 1.0], size=(draws, 1)) * np.stack((np.cos(angles), np.sin(angles)), axis=1)
+    z = np.linspace(-9.0 - 6.0 * s, 9.0 + 6.0 * s, 501)
+    for relation, others in (("zero-out", [0.0 * x]), ("replace-one", [-x, rng.uniform(-1.0, 1.0) * x])):
+        bound = Displaced(draws, q, s, relation).bracket(FINE).upper
+        for other in others:
+            p, r = np.zeros((z.size, z.size)), np.zeros((z.size, z.size))
+            for chosen in itertools.product((0.0, 1.0), repeat=draws):
+                weight = math.prod(q if each else 1.0 - q for each in chosen)
+                weight *= (z[1] - z[0]) ** 2 / (2.0 * math.pi)
+                at_x, at_other = (
+                    [np.exp(-0.5 * np.square(z - s * m)) for m in np.array(chosen) @ (gradient - w)]
+                    for gradient in (x, other)
+                )
+                p += weight * np.outer(*at_x)
+                r += weight * np.outer(*at_other)
+            for epsilon in (0.0, 0.1, 0.5, 2.0):
+                for direction, (a, b) in (("remove", (p, r)), ("add", (r, p))):
+                    truth = float(np.maximum(a - math.exp(epsilon) * b, 0.0).sum())
+                    assert truth <= delta_upper(bound, epsilon, direction) * 1.001 + 1e-9
+
+
+def test_the_masses_of_counts_that_begin_at_their_own_output_are_as_precise_as_claimed() -> None:
+    weights, s = (0.9, 0.09, 0.009, 0.001), 1.3
+    part = Counted(
+        Mixture(weights, tuple(2.0 * s * k for k in range(4))),
+        Mixture(weights, tuple(s * k for k in range(4))),
+        low=1.5 * s,
+    )
+    cuts = np.concatenate(([1.5 * s], np.linspace(2.1, 11.0, 40)))
+    cells = _cells(part, cuts)
+    apart = 0
+    with mp.workdps(40):
+        ends = []
+        for z, ratio in zip(cuts, cells.left, strict=True):
+            kappa = mp.mpf(float(ratio))
+            own = [mp.mpf(z)] + [mp.mpf(1.5 * s * k) + mp.log(kappa) / mp.mpf(s * k) for k in (1, 2, 3)]
+            ends.append([max(mp.mpf(z), each) for each in own])
+            apart += sum(each > z for each in own)
+        ends.append([mp.inf] * 4)
+        for k, (low, high) in enumerate(pairwise(ends)):
+            for found, mixture in ((cells.q[k], part.q), (cells.p[k], part.p)):
+                true = mp.fsum(
+                    w * (mp.ncdf(mp.mpf(m) - a) - mp.ncdf(mp.mpf(m) - b))
+                    for w, m, a, b in zip(mixture.weights, mixture.means, low, high, strict=True)
+                )
+                if true > 1e-25:
+                    assert abs(found / true - 1) <= cells.error, (k, found, true)
+    assert apart > 20, "some counts begin at an output of their own"
 
 
 def test_a_ratio_beyond_doubles_is_refused() -> None:

@@ -55,6 +55,11 @@ SAME = [
         "add-remove",
     ),
     (
+        "with-replacement(sigma=2,examples=1,batch_size=1,steps=7)",
+        "none(sigma=2,steps=7)",
+        "zero-out",
+    ),
+    (
         "truncated-poisson(sigma=2,sampling_probability=0.1,examples=9,largest_batch=9,steps=7)",
         "poisson(sigma=2,sampling_probability=0.1,steps=7)",
         "replace-one",
@@ -184,6 +189,27 @@ def test_a_large_group_and_a_small_rate_keep_their_brackets_narrow() -> None:
     assert found.upper <= 1.03 * found.lower
     found = answered("with-replacement(sigma=2,examples=10000,batch_size=1,steps=1000000)", delta=1e-5)
     assert found.upper <= 1.03 * found.lower
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "least", "most"), [("zero-out", 6.85, 7.12), ("replace-one", 8.25, 8.91)]
+)
+def test_draws_with_replacement_have_close_ends(adjacency: str, least: float, most: float) -> None:
+    found = answered(
+        "with-replacement(sigma=1.1,examples=60000,batch_size=256,steps=2343)", adjacency, delta=1e-5
+    )
+    assert least <= found.lower <= found.upper <= most
+
+
+@pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
+def test_few_draws_of_many_examples_are_as_private_as_different_ones(adjacency: str) -> None:
+    """Nearly all batches have every example once at most."""
+    drawn = answered(
+        "with-replacement(sigma=2,examples=100000,batch_size=10,steps=300)", adjacency, epsilon=1e-3
+    )
+    other = answered("fixed-size(sigma=2,sampling_probability=0.0001,steps=300)", adjacency, epsilon=1e-3)
+    assert drawn.lower == pytest.approx(other.lower, rel=0.01)
+    assert drawn.upper == pytest.approx(other.upper, rel=0.01)
 
 
 def test_a_rate_of_1_is_no_sampling_to_the_last_digit() -> None:
