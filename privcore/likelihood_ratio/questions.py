@@ -152,6 +152,8 @@ def enclose(
         if question.asks not in LOGARITHMIC:
             rounding = new_lower * (bracket.upper.mass_error + bracket.lower.mass_error)
         stuck = last_gap is not None and not gap < 0.9 * last_gap
+        if math.isinf(new_upper) and fineness > FINEST:
+            stuck = False  # a few cells may miss a rare and large ratio
         if (
             stuck
             or gap <= enough(question.asks, tolerance, new_lower)

@@ -201,6 +201,14 @@ def test_draws_with_replacement_have_close_ends(adjacency: str, least: float, mo
     assert least <= found.lower <= found.upper <= most
 
 
+def test_a_rare_and_large_ratio_has_close_ends_at_a_wide_tolerance() -> None:
+    """A grid with few cells has no bound at all, and a finer one has."""
+    text = "fixed-size(sigma=0.395,sampling_probability=7e-4,steps=2)"
+    asked = problem("run-epsilon", phases=text, adjacency="zero-out", delta=1.8e-8)
+    found = evaluate(Point(problem=asked, method=find("runs.certified")(tolerance=0.01)))
+    assert 13.4 <= found.lower <= found.upper <= 13.6
+
+
 @pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
 def test_few_draws_of_many_examples_are_as_private_as_different_ones(adjacency: str) -> None:
     """Nearly all batches have every example once at most."""
