@@ -169,6 +169,22 @@ def mean_excess(a: SignedLaw, b: SignedLaw, level: float) -> float:
     return float((moment[1] + both + lost) * (1.0 + 4.0 * (a.x.size + b.x.size + 32) * UNIT))
 
 
+def sum_of(one: SignedLaw, times: int, cells: SumCells) -> SignedLaw:
+    """Return a distribution above the sum of independent copies.
+
+    Args:
+        one: Distribution of one number.
+        times: Number of copies, >= 1.
+        cells: Choice of the cells of sums.
+    """
+    total = one
+    for bit in bin(times)[3:]:
+        total = added(total, total, cells)
+        if bit == "1":
+            total = added(total, one, cells)
+    return total
+
+
 def excess_of_sum(one: SignedLaw, times: int, level: float, cells: SumCells) -> float:
     """Return an upper bound of the mean of the positive part of a sum of copies minus a level >= 0.
 
@@ -186,11 +202,7 @@ def excess_of_sum(one: SignedLaw, times: int, level: float, cells: SumCells) -> 
     """
     if times == 1:
         return mean_excess(one, SignedLaw(x=np.zeros(1), p=np.ones(1), beyond=0.0), level)
-    half = one
-    for bit in bin(times // 2)[3:]:
-        half = added(half, half, cells)
-        if bit == "1":
-            half = added(half, one, cells)
+    half = sum_of(one, times // 2, cells)
     if times % 2 == 0:
         return mean_excess(half, half, level)
     return mean_excess(added(half, half, cells), one, level)

@@ -12,8 +12,9 @@ has above 0 the distribution of one difference $R_m - \kappa R_n$ and below 0 th
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -212,6 +213,17 @@ def _cells(half: _Half, cut: Array) -> tuple[Array, Array, Array]:
     return mass, moment, half.growth(at_left, width)
 
 
+def cells_of(s: float, steps: int, threshold: float, level: float, res: Resolution) -> SumCells:
+    """Return the choice of the cells of sums over all steps, whose excess over a level counts."""
+    return SumCells(
+        fineness=res.fineness,
+        tail=res.tail,
+        low=FARTHEST * max(2.0 * steps * (threshold - 1.0), 8.0),
+        least=0.05 * threshold * min(1.0, s),
+        kinks=(0.0, level),
+    )
+
+
 def profile_above(
     s: float, steps: int, share: float, relation: str, direction: str, threshold: float, res: Resolution
 ) -> float:
@@ -234,11 +246,8 @@ def profile_above(
         >>> round(profile_above(1.0, 2, 2 / 3, "zero-out", "remove", 1.3498588, res), 4)
         0.1791
     """
-    rest = threshold - 1.0
-    level = (1.0 - share) / share * rest * steps
-    low = FARTHEST * max(2.0 * steps * rest, 8.0)
-    least = 0.05 * threshold * min(1.0, s)
-    cells = SumCells(fineness=res.fineness, tail=res.tail, low=low, least=least, kinks=(0.0, level))
+    level = (1.0 - share) / share * (threshold - 1.0) * steps
+    cells = cells_of(s, steps, threshold, level, res)
     one = signed_law(s, threshold, relation, direction, steps, cells)
     return share / steps * excess_of_sum(one, steps, level, cells) * (1.0 + 16.0 * UNIT)
 
@@ -284,30 +293,54 @@ def dominating(s: float, steps: int, share: float, relation: str, tail: float) -
     Raises:
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
     """
-    mu = (1.0 if relation == "zero-out" else 2.0) * s
+    profile = partial(profile_above, s, steps, share, relation)
+    return from_profile(profile, shift(s, relation), tail, BETWEEN, FINENESS)
+
+
+def shift(s: float, relation: str) -> float:
+    """Return the largest shift of an output, in standard deviations."""
+    return (1.0 if relation == "zero-out" else 2.0) * s
+
+
+Profile = Callable[[str, float, Resolution], float]
+"""Upper bound of a profile by direction, threshold >= 1 and resolution."""
+
+
+def from_profile(
+    profile: Profile, mu: float, tail: float, between: float, fineness: float
+) -> RatioDistribution:
+    """Return a distribution that dominates a ratio with a profile in both directions.
+
+    Args:
+        profile: Upper bounds of the profile.
+        mu: Shift of a normal distribution that dominates, too.
+        tail: Mean that may be moved to infinity.
+        between: Distance of the thresholds, in local standard deviations.
+        fineness: Width of the cells of sums.
+
+    Raises:
+        LikelihoodRangeError: The ratios that matter exceed the range of doubles.
+    """
     largest = mu * (0.5 * mu - float(scipy.special.ndtri_exp(math.log(tail))))
     if largest > math.log(LARGEST_RATIO):
         raise LikelihoodRangeError
-    epoch = (s, steps, share, relation)
     first = np.exp(largest * (np.arange(1, PILOTS + 1) / PILOTS) ** 3)
-    pilot = _law(first, first, PILOT, epoch, tail)
+    pilot = _law(first, first, PILOT, profile, tail)
     inner = pilot.x > 0.0
-    edges = choose_edges(pilot.x[inner], pilot.p[inner], BETWEEN, tail, True, 0.0, 0.0)
+    edges = choose_edges(pilot.x[inner], pilot.p[inner], between, tail, True, 0.0, 0.0)
     if edges.size < 2 or not edges[0] < 1.0 < edges[-1]:
         raise LikelihoodRangeError
-    return _law(edges[edges > 1.0], 1.0 / edges[(edges > 0.0) & (edges < 1.0)][::-1], FINENESS, epoch, tail)
+    return _law(edges[edges > 1.0], 1.0 / edges[(edges > 0.0) & (edges < 1.0)][::-1], fineness, profile, tail)
 
 
-def _law(
-    removing: Array, adding: Array, fineness: float, epoch: tuple[float, int, float, str], tail: float
-) -> RatioDistribution:
+def _law(removing: Array, adding: Array, fineness: float, profile: Profile, tail: float) -> RatioDistribution:
     """Return the distribution whose profiles are chords between upper bounds at 1 and some thresholds."""
     res = Resolution(fineness=fineness, tail=tail)
     found = []
     for direction, thresholds in (("remove", removing), ("add", adding)):
         values: list[float] = []
         for threshold in (1.0, *thresholds.tolist()):
-            values.append(profile_above(*epoch, direction, threshold, res))
+            values.append(profile(direction, threshold, res))
             if len(values) > 1 and values[-1] <= tail:
                 break
         falling: Array = np.minimum.accumulate(np.minimum(values, 1.0))
