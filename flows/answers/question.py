@@ -161,9 +161,14 @@ def _sampled(given: dict[str, Any]) -> Described:
             )
     kind, fields = kind_of(sampling, given)
     size = None if size is None else int(EXAMPLES.check(size))
-    fields, notes = with_sizes(sampling, kind.parameters, fields, size=size, batch=batch, last=last)
-    if (left_out := fields.pop("dropped", 0.0)) and group == 1:
-        found = _leaving_out(left_out, fields)
+    new_orders = sampling == "shuffling" and (
+        fields.get("epochs", 1) == 1 or fields.get("redraw") == "each-epoch"
+    )
+    parameters = (*kind.parameters, *(["batch"] if new_orders else []))
+    fields, notes = with_sizes(sampling, parameters, fields, size=size, batch=batch, last=last)
+    own = {name: fields.pop(name) for name in ("dropped", "batch") if name in fields}
+    if own and group == 1:
+        found = _of_sizes(own, fields)
         return found._replace(notes=notes + large_delta(fields.get("delta"), size))
     if sampling == "none" and "participations" not in fields and fields.get("steps", 1) != 1:
         notes = [*notes, _seldom(fields["steps"])]
@@ -203,13 +208,13 @@ def _of_group(one: Described, sampling: str, group: object) -> Described:
     return _phases({"run": fields.pop("phases"), **fields})._replace(notes=one.notes)
 
 
-def _leaving_out(dropped: float, fields: dict[str, Any]) -> Described:
-    """Read shuffled epochs that leave out some examples: a run of one phase."""
+def _of_sizes(sizes: dict[str, Any], fields: dict[str, Any]) -> Described:
+    """Read shuffled epochs that leave out some examples, or whose batch size matters: a run of one phase."""
     if fields.get("epochs", 1) != 1 and "redraw" not in fields:
         raise DomainError(KEPT.format("shuffling"))
     asked = {name: value for name, value in fields.items() if name in ("adjacency", "delta")}
     own = {name: value for name, value in fields.items() if name not in asked}
-    phase = phase_named("shuffling", {"redraw": "each-epoch", **own, "dropped": dropped})
+    phase = phase_named("shuffling", {"redraw": "each-epoch", **own, **sizes})
     return _phases({**asked, "run": written((phase,))})
 
 

@@ -8,6 +8,7 @@ from privcore import params
 from privcore.allocation.reduction import MOST_CHOSEN, MOST_STEPS, blocks
 from privcore.allocation.shuffling_clones import Clones, counts
 from privcore.constraint import AtMost
+from privcore.likelihood_ratio.allocated.all_used import AllUsedAbove
 from privcore.likelihood_ratio.allocated.opposed import opposed
 from privcore.likelihood_ratio.allocated.shuffled import ShuffledAbove
 from privcore.likelihood_ratio.allocated.symmetric import chosen
@@ -146,6 +147,7 @@ class ShufflingPhase(Phase):
     epochs: Annotated[int, params.EPOCHS] = 1
     redraw: Annotated[str, training_params.REDRAW]
     dropped: Annotated[float, training_params.DROPPED] = 0.0
+    batch: Annotated[int, training_params.BATCH] = 1
 
     @property
     def uses(self) -> int:
@@ -179,6 +181,9 @@ class ShufflingPhase(Phase):
             above.append(Above(repeated(epoch, times)))
         elif self.redraw == "each-epoch" or self.epochs == 1:
             above += self._clones(relation, scale)
+            if self.batch > 1 and t >= 3:
+                used_all = AllUsedAbove(self.s * (1.0 + 4.0 * UNIT), t, self.batch, relation)
+                above.append(Above(repeated(used_all, self.epochs)))
         return Bounds(above=tuple(above), below=tuple(repeated(ratio, times) for ratio in below))
 
     def _clones(self, relation: str, scale: float) -> list[Above]:

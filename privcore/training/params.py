@@ -24,6 +24,15 @@ DROPPED = Real(
         "the epoch ends early"
     ),
 )
+BATCH = Integer(
+    name="batch",
+    symbol="b",
+    unit="examples",
+    lower=1,
+    upper=10**9,
+    typical=(1, 256, 4096),
+    meaning="Number of examples in every batch, if every epoch uses all examples; 1 if it is unknown",
+)
 ADJACENCY = Choice(
     name="adjacency",
     symbol=r"\sim",

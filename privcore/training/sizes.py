@@ -247,4 +247,6 @@ def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, 
             found["sampling_probability"] = run.rate_over(found["steps"])
         if sampling == "shuffling":
             found["dropped"] = run.left_out / run.examples
+    if "batch" in parameters and not run.left_out and run.batch_size > 1:
+        found.setdefault("batch", run.batch_size)
     return found

@@ -31,9 +31,9 @@ FINENESS = 0.07
 """Width of the cells of sums, in local scales: they add .7 % to the profile."""
 COARSE = 0.3
 """Width of the cells for the choice of a bound."""
-BETWEEN = 0.3
+BETWEEN = 0.4
 """Distance of the thresholds of the profile, in local standard deviations."""
-WORK = 12000
+WORK = 6000
 """Time of a profile, in combinations of two distributions."""
 RATIO = 1.4
 """Ratio of the distances from 1 of neighbouring weights."""
