@@ -148,6 +148,7 @@ class ShufflingPhase(Phase):
     redraw: Annotated[str, training_params.REDRAW]
     dropped: Annotated[float, training_params.DROPPED] = 0.0
     batch: Annotated[int, training_params.BATCH] = 1
+    kept: Annotated[float, training_params.KEPT] = 0.0
 
     @property
     def uses(self) -> int:
@@ -157,6 +158,8 @@ class ShufflingPhase(Phase):
         return 2.0 if relation == "add-remove" else super().distance(relation)
 
     def reason(self, relation: str) -> str | None:
+        if self.dropped and self.kept:
+            return "Expected dropped or kept, got both: the last batch is left out or used."
         if relation == "add-remove" and not self.dropped:
             return (
                 "Expected adjacency zero-out or replace-one: with one example more or less, the number of "
@@ -167,7 +170,7 @@ class ShufflingPhase(Phase):
     def bounds(self, relation: str, scale: float) -> Bounds:
         mu, t = self.unamplified(relation), self.steps
         times = 1 if self.redraw == "once" else self.epochs
-        one_epoch, used = mu / math.sqrt(float(times)), 1.0 - self.dropped
+        one_epoch, used = mu / math.sqrt(float(times)), 1.0 - self.dropped - self.kept
         alone = sampled(OneOfSteps(Gaussian(one_epoch), t), used)
         if relation == "add-remove":
             return Bounds.exact(repeated(alone, times))
@@ -182,7 +185,7 @@ class ShufflingPhase(Phase):
         elif self.redraw == "each-epoch" or self.epochs == 1:
             above += self._clones(relation, scale)
             if self.batch > 1 and t >= 3:
-                used_all = AllUsedAbove(self.s * (1.0 + 4.0 * UNIT), t, self.batch, relation)
+                used_all = AllUsedAbove(self.s * (1.0 + 4.0 * UNIT), t, self.batch, self.kept, relation)
                 above.append(Above(repeated(used_all, self.epochs)))
         return Bounds(above=tuple(above), below=tuple(repeated(ratio, times) for ratio in below))
 

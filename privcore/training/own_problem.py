@@ -48,7 +48,7 @@ def own_problem(problem: TrainingProblem) -> Problem | None:
 def _sampler(phase: Phase, stated: str, adjacency: str) -> tuple[str, dict[str, Any]] | None:
     """Return the name of the sampler of a phase, and the fields that are not those of the phase."""
     if isinstance(phase, ShufflingPhase):
-        if RELATIONS[stated] == "add-remove" or phase.dropped or phase.batch > 1:
+        if RELATIONS[stated] == "add-remove" or phase.dropped or phase.kept or phase.batch > 1:
             return None
         own = {"adjacency": "zero-out"} if adjacency == "add-remove" else {}
         return "shuffling", own | ({"redraw": "one-epoch"} if phase.epochs == 1 else {})

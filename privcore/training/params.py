@@ -31,7 +31,16 @@ BATCH = Integer(
     lower=1,
     upper=10**9,
     typical=(1, 256, 4096),
-    meaning="Number of examples in every batch, if every epoch uses all examples; 1 if it is unknown",
+    meaning="Number of examples in a batch, if every epoch uses all examples; 1 if it is unknown",
+)
+KEPT = Real(
+    name="kept",
+    symbol="r / n",
+    lower=0.0,
+    upper=1.0,
+    upper_open=True,
+    typical=(0.0, 0.0016, 0.1),
+    meaning="Share of the examples in a smaller last batch of every epoch, after its steps",
 )
 ADJACENCY = Choice(
     name="adjacency",

@@ -227,6 +227,8 @@ def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, 
         {'steps': 234}
         >>> with_steps("shuffling", ("steps",), {"examples": 9, "batch_size": 4, "drop_last": True})
         {'steps': 2, 'dropped': 0.1111111111111111}
+        >>> with_steps("shuffling", ("steps", "batch"), {"examples": 10, "batch_size": 4})
+        {'steps': 2, 'batch': 4, 'kept': 0.2}
     """
     if why := clash(sampling, parameters, fields):
         raise DomainError(why)
@@ -247,6 +249,6 @@ def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, 
             found["sampling_probability"] = run.rate_over(found["steps"])
         if sampling == "shuffling":
             found["dropped"] = run.left_out / run.examples
-    if "batch" in parameters and not run.left_out and run.batch_size > 1:
-        found.setdefault("batch", run.batch_size)
+    elif "batch" in parameters and "steps" not in fields:
+        found |= {"batch": run.batch_size} | ({"kept": run.left_out / run.examples} if run.left_out else {})
     return found

@@ -382,7 +382,14 @@ def _poisson(mean: float) -> tuple[Array, Array, float]:
 
 
 def profile_above(
-    s: float, steps: int, batch: int, relation: str, direction: str, threshold: float, res: Resolution
+    s: float,
+    steps: int,
+    batch: int,
+    kept: float,
+    relation: str,
+    direction: str,
+    threshold: float,
+    res: Resolution,
 ) -> float:
     """Return an upper bound of the hockey-stick divergence of a shuffled epoch that uses all examples.
 
@@ -390,6 +397,7 @@ def profile_above(
         s: Inverse noise multiplier, > 0.
         steps: Number t of batches, >= 3.
         batch: Number b of examples in each batch; a smaller number is valid, too.
+        kept: Share of the examples in a smaller last batch after these, or 0.
         relation: `zero-out` or `replace-one`.
         direction: `remove` or `add`.
         threshold: Threshold kappa, >= 1.
@@ -400,7 +408,7 @@ def profile_above(
 
     Example:
         >>> res = Resolution(fineness=0.1, tail=1e-12)
-        >>> 0.0025 < profile_above(1 / 1.1, 234, 256, "zero-out", "remove", 2.7182818, res) < 0.0027
+        >>> 0.0025 < profile_above(1 / 1.1, 234, 256, 0.0, "zero-out", "remove", 2.7182818, res) < 0.0027
         True
     """
     step = _step(s, steps, batch, relation, direction, threshold, res)
@@ -419,7 +427,7 @@ def profile_above(
     found = [alone, *(by_cap(step, cap) for cap, value in by_caps.items() if value == least)]
     if by_rarity[rarity] <= HOPELESS * least:
         found.append(by_moments(step, rarity))
-    return min(found)
+    return min(found) + kept * (alone - min(found)) * (1.0 + 16.0 * UNIT)
 
 
 def _step(
@@ -458,20 +466,23 @@ def _near(step: Step, caps: list[float], start: int) -> dict[float, float]:
 
 
 @lru_cache(maxsize=16)
-def dominating(s: float, steps: int, batch: int, relation: str, tail: float) -> RatioDistribution:
+def dominating(
+    s: float, steps: int, batch: int, kept: float, relation: str, tail: float
+) -> RatioDistribution:
     """Return a distribution that dominates the ratio of a shuffled epoch that uses all examples.
 
     Args:
         s: Inverse noise multiplier, > 0.
         steps: Number t of batches, >= 3.
         batch: Number b of examples in each batch.
+        kept: Share of the examples in a smaller last batch after these, or 0.
         relation: `zero-out` or `replace-one`.
         tail: Mean that may be moved to infinity.
 
     Raises:
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
     """
-    profile = partial(profile_above, s, steps, batch, relation)
+    profile = partial(profile_above, s, steps, batch, kept, relation)
     return shuffled.from_profile(profile, shuffled.shift(s, relation), tail, BETWEEN, FINENESS)
 
 
@@ -483,16 +494,18 @@ class AllUsedAbove(Ratio):
         s: Inverse noise multiplier.
         steps: Number of batches, >= 3.
         batch: Number of examples in each batch.
+        kept: Share of the examples in a smaller last batch after these, or 0.
         relation: `zero-out` or `replace-one`.
     """
 
     s: float
     steps: int
     batch: int
+    kept: float
     relation: str
 
     def build(self, res: Resolution) -> RatioBracket:
-        law = dominating(self.s, self.steps, self.batch, self.relation, res.tail)
+        law = dominating(self.s, self.steps, self.batch, self.kept, self.relation, res.tail)
         return RatioBracket(lower=law, upper=law)
 
     @property

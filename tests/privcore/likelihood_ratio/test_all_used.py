@@ -1,4 +1,4 @@
-"""The upper end for shuffled epochs that use all examples: every step of the proof, limits and adversaries."""
+"""The upper end for shuffled epochs that use all examples: steps of the proof, limits and adversaries."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ TABLE = [  # steps 234, sigma 1.1, zero-out, remove: batch, epsilon, and the val
 def test_the_profile_is_near_that_of_another_programme(
     batch: int, epsilon: float, value: float, near: float
 ) -> None:
-    found = profile_above(1.0 / 1.1, 234, batch, "zero-out", "remove", math.exp(epsilon), FINE)
+    found = profile_above(1.0 / 1.1, 234, batch, 0.0, "zero-out", "remove", math.exp(epsilon), FINE)
     assert 0.98 * value <= found <= (1.0 + near) * value
 
 
@@ -38,13 +38,15 @@ def test_huge_batches_have_the_bound_of_epochs_that_leave_out_an_example(
 ) -> None:
     kappa = math.exp(epsilon)
     leaving_out = shuffled.profile_above(0.8, 30, 1.0, relation, direction, kappa, FINE)
-    found = profile_above(0.8, 30, 10**9, relation, direction, kappa, FINE)
+    found = profile_above(0.8, 30, 10**9, 0.0, relation, direction, kappa, FINE)
     assert leaving_out * (1.0 - 1e-9) <= found <= leaving_out * 1.02
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_larger_batches_leave_a_smaller_bound_below_no_amplification(direction: str) -> None:
-    found = [profile_above(0.8, 30, b, "zero-out", direction, math.exp(0.5), FINE) for b in (2, 16, 256, 4096)]
+    found = [
+        profile_above(0.8, 30, b, 0.0, "zero-out", direction, math.exp(0.5), FINE) for b in (2, 16, 256, 4096)
+    ]
     assert found == sorted(found, reverse=True)
     assert found[0] <= gaussian_delta_bounds(1.0 / 0.8, 0.5)[1] * 1.01
 
@@ -196,7 +198,7 @@ def test_no_adversary_is_above_the_bound(
     s: float, epsilon: float, batch: int, tries: int, direction: str
 ) -> None:
     rng, kappa = np.random.default_rng(4), math.exp(epsilon)
-    bound = profile_above(s, 3, batch, "zero-out", direction, kappa, FINE)
+    bound = profile_above(s, 3, batch, 0.0, "zero-out", direction, kappa, FINE)
     opposed = -np.ones((7, 3 * batch))
     opposed[:, 0] = 1.0
     tried = [opposed] + [rng.choice([-1.0, 1.0, 0.0], (7, 3 * batch)) for _ in range(tries)]
