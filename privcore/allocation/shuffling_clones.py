@@ -483,5 +483,5 @@ class ShufflingClones(Method[Shuffling]):
         return found
 
 
-_UNKNOWN = "no better upper end is known at this noise"
+_UNKNOWN = "no better upper end is known at this noise without the batch size"
 _KEPT = "no better upper end is known for an order that is kept for all epochs"

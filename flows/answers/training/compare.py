@@ -61,6 +61,9 @@ WHY_ZERO_OUT = {
 SHUFFLED_ADJACENCY = {"add-remove": "zero-out"}
 """Relations of the other rows, and of shuffling; remove and add are the directions of both."""
 UNAMPLIFIED = "The upper end is that of no amplification: no better one is known at this noise."
+UNSIZED = (
+    "The upper end is that of no amplification; epsilon with --examples and --batch-size has a smaller one."
+)
 KEPT_BINS = "Every example is in the same step of all epochs; drawn again in each epoch, this is allocation."
 LEAVES_OUT = "Every epoch leaves out the examples that do not fill a batch, the share {} of all."
 DISPLACES = (
@@ -210,7 +213,7 @@ def _shuffling(asked: Mapping[str, Problem], none: Sourced | None, answering: An
         why = ONCE.format(asked["none"].as_fields()["participations"])
         return SchemeRow(sampling="shuffling", problem=None, status="not_applicable", notes=(why,))
     answer = answering(problem)
-    notes = [*_own_relation(asked, "shuffling"), *_unamplified(answer, none)]
+    notes = [*_own_relation(asked, "shuffling"), *([UNSIZED] if _unamplified(answer, none) else [])]
     return _row("shuffling", problem, answer, *notes)
 
 
