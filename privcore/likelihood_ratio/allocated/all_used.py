@@ -33,8 +33,8 @@ COARSE = 0.3
 """Width of the cells for the choice of a bound."""
 BETWEEN = 0.4
 """Distance of the thresholds of the profile, in local standard deviations."""
-WORK = 6000
-"""Time of a profile, in combinations of two distributions."""
+WORK = 250
+"""Time of a profile for each doubling of the steps, in combinations of two distributions."""
 RATIO = 1.4
 """Ratio of the distances from 1 of neighbouring weights."""
 NEAREST = 0.1
@@ -514,7 +514,7 @@ class AllUsedAbove(Ratio):
 
     @property
     def combinations(self) -> int:
-        return WORK
+        return WORK * (1 + self.steps.bit_length())
 
     @property
     def levels(self) -> int:
