@@ -168,6 +168,8 @@ def _sampled(given: dict[str, Any]) -> Described:
     fields, notes = with_sizes(sampling, parameters, fields, size=size, batch=batch, last=last)
     own = {name: fields.pop(name) for name in ("dropped", "batch", "kept") if name in fields}
     if own and group == 1:
+        if "dropped" not in own:  # the same relations as without the sizes
+            kind.asked({"delta": DELTA.typical[0], **completed(sampling, fields)})
         found = _of_sizes(own, fields)
         return found._replace(notes=notes + large_delta(fields.get("delta"), size))
     if sampling == "none" and "participations" not in fields and fields.get("steps", 1) != 1:

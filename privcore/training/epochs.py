@@ -19,6 +19,7 @@ from privcore.numerics.rounding import CLONE_COUNTS, UNIT
 from privcore.training import params as training_params
 from privcore.training.phase import Owned, Phase
 from privcore.training.samplers import Above, Bounds, occupancies
+from privcore.training.sizes import SIZED_STEPS
 
 WORK = 1500
 """Time of a distribution of k of t, in combinations of two distributions."""
@@ -184,7 +185,7 @@ class ShufflingPhase(Phase):
             above.append(Above(repeated(epoch, times)))
         elif self.redraw == "each-epoch" or self.epochs == 1:
             above += self._clones(relation, scale)
-            if self.batch > 1 and t >= 3:
+            if self.batch > 1 and t >= SIZED_STEPS:
                 used_all = AllUsedAbove(self.s * (1.0 + 4.0 * UNIT), t, self.batch, self.kept, relation)
                 above.append(Above(repeated(used_all, self.epochs)))
         return Bounds(above=tuple(above), below=tuple(repeated(ratio, times) for ratio in below))

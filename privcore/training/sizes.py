@@ -25,6 +25,8 @@ FEWER_STEPS = tuple(word for word, sampler in SAMPLERS.items() if sampler.steps 
 """Samplers that use an example a fixed number of times in an epoch: its upper bounds fall with the steps."""
 SIZES = {parameter.name: parameter for parameter in (EXAMPLES, AVERAGE_BATCH)}
 """Numbers that determine the steps of an epoch, and the sampling probability."""
+SIZED_STEPS = 3
+"""Fewest batches for which a theorem about shuffling uses their size."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,8 +229,8 @@ def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, 
         {'steps': 234}
         >>> with_steps("shuffling", ("steps",), {"examples": 9, "batch_size": 4, "drop_last": True})
         {'steps': 2, 'dropped': 0.1111111111111111}
-        >>> with_steps("shuffling", ("steps", "batch"), {"examples": 10, "batch_size": 4})
-        {'steps': 2, 'batch': 4, 'kept': 0.2}
+        >>> with_steps("shuffling", ("steps", "batch"), {"examples": 15, "batch_size": 4})
+        {'steps': 3, 'batch': 4, 'kept': 0.2}
     """
     if why := clash(sampling, parameters, fields):
         raise DomainError(why)
@@ -249,6 +251,6 @@ def with_steps(sampling: str, parameters: Collection[str], fields: Mapping[str, 
             found["sampling_probability"] = run.rate_over(found["steps"])
         if sampling == "shuffling":
             found["dropped"] = run.left_out / run.examples
-    elif "batch" in parameters and "steps" not in fields:
+    elif "batch" in parameters and "steps" not in fields and found["steps"] >= SIZED_STEPS:
         found |= {"batch": run.batch_size} | ({"kept": run.left_out / run.examples} if run.left_out else {})
     return found

@@ -40,7 +40,7 @@ def test_a_file_lists_phases_with_their_own_sampling_and_noise(tmp_path: Path) -
     assert fields == {
         "adjacency": "zero-out",
         "delta": 1e-6,
-        "phases": "shuffling(sigma=2,steps=234,epochs=2,redraw=each-epoch); "
+        "phases": "shuffling(sigma=2,steps=234,epochs=2,redraw=each-epoch,batch=256,kept=0.0016); "
         "poisson(sigma=1.1,sampling_probability=0.01,steps=30)",
     }
     find_problem("run-epsilon").from_fields(fields)
