@@ -42,7 +42,7 @@ NEAREST = 0.1
 VARIANCES = 0.05 * 1.5 ** np.arange(28)
 """Variances of the weights for which sums are computed, relative to that for Psi = 2."""
 FEWER = 3
-"""Only each such variance is used for a choice."""
+"""A choice uses each third variance."""
 HOPELESS = 5.0
 """Quotient of a rough bound by moments and one by a cap from which only the cap counts."""
 MOMENTS = np.geomspace(1.0, 64.0, 19)
@@ -453,7 +453,7 @@ def _step(
 
 
 def _near(step: Step, caps: list[float], start: int) -> dict[float, float]:
-    """Return bounds by caps, from the first one that is tried to the least one."""
+    """Return bounds by caps between a first cap and the cap of the least bound."""
     found = {start: by_cap(step, caps[start])}
     for way in (1, -1):
         k = start

@@ -62,7 +62,7 @@ def step_of(s: float, kappa: float, direction: str, batch: int = 2) -> Step:
 def test_draws_with_replacement_have_the_factors_of_a_random_order_as_conditional_means(
     size: int, rarity: int
 ) -> None:
-    """A place keeps its draw if it is the one that was chosen at random among all places with this draw."""
+    """Of all places with the same draw, a random one keeps it."""
     joint = np.zeros((size, size))  # of the draw of a place, times L, if the order is the identity
     total = 0.0
     for draws in itertools.product(range(size), repeat=size):
