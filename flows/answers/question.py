@@ -166,7 +166,7 @@ def _sampled(given: dict[str, Any]) -> Described:
     )
     parameters = (*kind.parameters, *(["batch"] if new_orders else []))
     fields, notes = with_sizes(sampling, parameters, fields, size=size, batch=batch, last=last)
-    own = {name: fields.pop(name) for name in ("dropped", "batch", "kept") if name in fields}
+    own: dict[str, Any] = {name: fields.pop(name) for name in ("dropped", "batch", "kept") if name in fields}
     if own and group == 1:
         if "dropped" not in own:  # the same relations as without the sizes
             kind.asked({"delta": DELTA.typical[0], **completed(sampling, fields)})

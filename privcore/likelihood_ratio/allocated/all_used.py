@@ -39,7 +39,7 @@ RATIO = 1.4
 """Ratio of the distances from 1 of neighbouring weights."""
 NEAREST = 0.1
 """The smallest distance, in standard deviations of the weights of the smallest variance."""
-VARIANCES = 0.05 * 1.5 ** np.arange(28)
+VARIANCES: Array = 0.05 * np.power(1.5, np.arange(28.0))
 """Variances of the weights for which sums are computed, relative to that for Psi = 2."""
 FEWER = 3
 """A choice uses each third variance."""
@@ -124,7 +124,7 @@ class Step(NamedTuple):
     def levels(self) -> Array:
         """Return the levels at which potentials are computed."""
         x = self.one.x
-        level = np.unique(np.concatenate((x[:: 2 if x.size > 200 else 1], [0.0, x[-1]])))
+        level: Array = np.unique(np.concatenate((x[:: 2 if x.size > 200 else 1], [0.0, x[-1]])))
         far = FARTHEST * self.cells.low / level[-1]
         return np.append(level, level[-1] * far ** (np.arange(1, 13) / 12.0)) if far > 1.0 else level
 
@@ -141,7 +141,7 @@ class Step(NamedTuple):
         """Return values at which the first term may be cut, and the mean that is beyond them, over t."""
         x = self.one.x[self.one.x > 0.0]
         x = x[:: max(1, x.size // CUTS)]
-        return x, _potential(self.one).at(x) / self.steps
+        return x, _potential(self.one).at(x) / float(self.steps)
 
 
 @lru_cache(maxsize=1024)
@@ -302,7 +302,8 @@ def by_moments(step: Step, rarity: float) -> float:
     def over(values: Array) -> Array:
         """Return the excess over the base in cells that end at the places, from convex upper bounds there."""
         excess = np.maximum(values - base, 0.0)  # the base is linear in every cell
-        return np.maximum(excess, np.append(0.0, excess[:-1]))
+        ends: Array = np.maximum(excess, np.append(0.0, excess[:-1]))
+        return ends
 
     always = over(step.revealed(places))
     grown = [
@@ -327,7 +328,7 @@ def _tail(most: Array, step: Step) -> Array:
     moments = np.array([moment(float(q), step.s) for q in MOMENTS])
     finite = np.isfinite(moments)
     rates = moments[finite, None] / np.expm1(MOMENTS[finite, None] * np.log1p(step.variances)) * (1.0 + 1e-11)
-    found = most[-1].copy()
+    found: Array = most[-1].copy()
     for j in range(most.shape[0] - 1):
         beyond = np.max(rates[:, j:, None] * (most[None, j + 1 :] - most[j]), axis=1)
         found = np.minimum(found, most[j] + beyond.min(axis=0, initial=math.inf))
