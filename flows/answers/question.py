@@ -95,11 +95,11 @@ def typed(words: Mapping[str, object]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for spelled, word in words.items():
         name = SPELLINGS.get(spelled, spelled)
-        if word is None or (word is False and name in FLAGS):
+        if word is None or (name in FLAGS and word in (False,)):
             continue
         if name in found:
             raise DomainError(f"Expected {name} or {spelled}, which are the same, got both.")
-        found[name] = True if word is True and name in FLAGS else value_of(word, name)
+        found[name] = True if name in FLAGS and word in (True,) else value_of(word, name)  # also of numpy
     return found
 
 

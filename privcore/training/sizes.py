@@ -177,7 +177,8 @@ def clash(sampling: str, parameters: Collection[str], given: Collection[str]) ->
     """
     if "drop_last" in given and ("batch_size" not in given or "steps" in given):
         return (
-            "Expected examples and batch_size without steps, since they determine the last batch of an epoch."
+            "Expected examples and batch_size in place of steps for drop_last or keep_last, since they "
+            "determine the last batch of an epoch."
         )
     if "batch_size" not in given:
         alone = "examples" in given and "examples" not in parameters

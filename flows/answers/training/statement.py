@@ -189,6 +189,9 @@ def statement(answer: Sourced, *, limit_seconds: float) -> Statement:
     least = f"; for the worst data sets it is not less than {lower}" if bracket.lower_by else ""
     guarantee = f"({upper}, {delta})-differential privacy"
     mechanism = f"{meaning_of(type(problem))} Parameters: {listed(fields)}."
+    shares = [exactly(share) for phase in phases_of(problem) if (share := getattr(phase, "dropped", 0.0))]
+    if shares:
+        mechanism += f" Shuffled epochs leave out the share {', '.join(shares)} of the examples, at random."
     tests = membership_tests(problem, limit_seconds) if limit_seconds > 0.0 else None
     single = epsilon_of_one(problem, limit_seconds) if limit_seconds > 0.0 else None
     alone = "" if single is None else f" For one example alone, epsilon is at most {rounded_up(single)}."

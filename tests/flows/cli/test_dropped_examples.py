@@ -95,6 +95,13 @@ def test_the_last_batch_is_kept_unless_it_is_dropped(command: Command) -> None:
     assert dropped.upper < ps.epsilon(**SMALL, batch_size=300, keep_last=True, adjacency="zero-out").upper
 
 
+def test_a_statement_says_which_share_is_left_out(command: Command) -> None:
+    words = options({**SMALL, "batch_size": 300, "adjacency": "zero-out", "drop_last": True})
+    assert command("epsilon", *words, "--statement", "text") == 0
+    told = " ".join(command.out.split())
+    assert "Shuffled epochs leave out the share 0.1 of the examples, at random." in told
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -102,8 +109,8 @@ def test_the_last_batch_is_kept_unless_it_is_dropped(command: Command) -> None:
             ["--examples=9", "--batch-size=4", "--drop-last", "--keep-last"],
             "Expected --drop-last or --keep-last",
         ),
-        (["--steps=4", "--keep-last"], "Expected examples and batch_size without steps"),
-        (["--steps=4", "--examples=9", "--drop-last"], "Expected examples and batch_size without steps"),
+        (["--steps=4", "--keep-last"], "Expected examples and batch_size in place of"),
+        (["--steps=4", "--examples=9", "--drop-last"], "Expected examples and batch_size in place of"),
         (
             ["--examples=3", "--batch-size=4", "--drop-last"],
             "Expected batch_size <= examples, got batch_size=4",

@@ -417,6 +417,12 @@ def test_a_comparison_of_a_run_does_not_forget_a_word() -> None:
         ps.Run(sampling="poisson", sigma=1, steps=9, sampling_probability=0.05, group=8).compare(1e-5)
 
 
+def test_a_truth_value_of_numpy_is_one() -> None:
+    words: dict[str, Any] = {"sampling": "poisson", "sigma": 1, "delta": 1e-6, "examples": 9, "batch_size": 4}
+    assert ps.epsilon(**{**words, "drop_last": np.True_}).fields["steps"] == 2
+    assert ps.epsilon(**{**words, "drop_last": np.False_, "keep_last": np.True_}).fields["steps"] == 3
+
+
 def test_a_word_is_no_truth_value() -> None:
     with pytest.raises(TypeError, match="expected True or False for drop_last, got 'no'"):
         ps.epsilon(sampling="none", sigma=1, delta=1e-5, drop_last="no")  # type: ignore[arg-type]
