@@ -101,7 +101,7 @@ def _smooth(place: Array, width: Array) -> Array:
 
 
 @compiled()
-def _steps(start: float, end: float, place: Array, width: Array, fineness: float) -> Array:
+def steps_between(start: float, end: float, place: Array, width: Array, fineness: float) -> Array:
     """Return edges from `start` to `end` or a little beyond, at most `MOST_CELLS` of them."""
     edges = np.empty(MOST_CELLS)
     edges[0] = start
@@ -137,7 +137,7 @@ def added(a: SignedLaw, b: SignedLaw, cells: SumCells) -> SignedLaw:
     end = min(top, highest) if top > start else highest
     place, width = scales(x, p, cells.least)
     fineness = cells.fineness
-    while (edges := _steps(start, end, place, width, fineness))[-1] < end:
+    while (edges := steps_between(start, end, place, width, fineness))[-1] < end:
         fineness *= 2.0
     kinks = [kink for kink in cells.kinks if start < kink < edges[-1]]
     edges = np.unique(np.concatenate(([start - 1e-9 * abs(start) - cells.least], edges, kinks)))
@@ -185,7 +185,9 @@ def sum_of(one: SignedLaw, times: int, cells: SumCells) -> SignedLaw:
     return total
 
 
-def excess_of_sum(one: SignedLaw, times: int, level: float, cells: SumCells) -> float:
+def excess_of_sum(
+    one: SignedLaw, times: int, level: float, cells: SumCells, last: SignedLaw | None = None
+) -> float:
     """Return an upper bound of the mean of the positive part of a sum of copies minus a level >= 0.
 
     Args:
@@ -193,6 +195,7 @@ def excess_of_sum(one: SignedLaw, times: int, level: float, cells: SumCells) -> 
         times: Number of independent copies, >= 1.
         level: The level; it may have 16 roundings.
         cells: Choice of the cells of sums.
+        last: Distribution of one number more, if any.
 
     Example:
         >>> coin = SignedLaw(x=np.array([-1.0, 1.0]), p=np.array([0.5, 0.5]), beyond=0.0)
@@ -200,9 +203,9 @@ def excess_of_sum(one: SignedLaw, times: int, level: float, cells: SumCells) -> 
         >>> round(excess_of_sum(coin, 4, 0.0, cells), 3)
         0.75
     """
-    if times == 1:
-        return mean_excess(one, SignedLaw(x=np.zeros(1), p=np.ones(1), beyond=0.0), level)
-    half = sum_of(one, times // 2, cells)
-    if times % 2 == 0:
-        return mean_excess(half, half, level)
-    return mean_excess(added(half, half, cells), one, level)
+    parts = [sum_of(one, times // 2, cells)] * 2 if times > 1 else []
+    parts += [one] * (times % 2) + ([last] if last else [])
+    while len(parts) > 2:
+        parts = [added(parts[0], parts[1], cells), *parts[2:]]
+    nothing = SignedLaw(x=np.zeros(1), p=np.ones(1), beyond=0.0)
+    return mean_excess(parts[0], parts[1] if len(parts) > 1 else nothing, level)

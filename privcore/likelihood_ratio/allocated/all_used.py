@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 from privcore.likelihood_ratio.allocated import shuffled
+from privcore.likelihood_ratio.allocated.differences import signed_law
 from privcore.likelihood_ratio.distribution import (
     LikelihoodRangeError,
     RatioBracket,
@@ -437,10 +438,10 @@ def _step(
     """Return the number D of `profile_above`."""
     cells = shuffled.cells_of(s, steps, threshold, 0.0, res)
     low = replace(cells, fineness=2.0 * res.fineness, least=cells.least / threshold)
-    mirrored = shuffled.signed_law(s, 1.0 / threshold, relation, OTHER[direction], steps, low)
+    mirrored = signed_law(s, 1.0 / threshold, shuffled.BRANCHES[relation, OTHER[direction]], steps, low)
     more = threshold * (1.0 + 4.0 * UNIT)
     return Step(
-        one=shuffled.signed_law(s, threshold, relation, direction, steps, cells),
+        one=signed_law(s, threshold, shuffled.BRANCHES[relation, direction], steps, cells),
         opposite=SignedLaw(
             x=np.where(mirrored.x < 0.0, threshold * (1.0 - 4.0 * UNIT), more) * mirrored.x,
             p=mirrored.p,

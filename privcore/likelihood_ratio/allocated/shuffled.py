@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from privcore.likelihood_ratio.allocated.blocks import summed_block
+from privcore.likelihood_ratio.allocated.differences import Branch, signed_law
 from privcore.likelihood_ratio.distribution import (
     LARGEST_RATIO,
     LikelihoodRangeError,
@@ -29,8 +31,7 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import Array, choose_edges
 from privcore.likelihood_ratio.ratios import Ratio
-from privcore.likelihood_ratio.signed import SignedLaw, SumCells, excess_of_sum, scales
-from privcore.likelihood_ratio.steps import NODES, WEIGHTS
+from privcore.likelihood_ratio.signed import SumCells, excess_of_sum
 from privcore.numerics.rounding import SUMMED, UNIT
 
 FINENESS = 0.05
@@ -43,22 +44,34 @@ PILOTS = 24
 """Number of thresholds of this profile in each direction."""
 FARTHEST = 16.0
 """The lowest node of a sum, in the smallest sums that a single step can make positive."""
-GRAIN = 2.0**-24
-"""Outputs are cut at multiples of this, so that their distances are exact."""
-PICTURE = 1000
+BLOCK = 64
+"""Longest block of steps in which one gradient must suit all sums."""
+WORTH = 0.002
+"""Smallest share of a profile that a block must gain to be used for larger thresholds."""
+SMOOTH = 1.2
+"""Largest inverse noise multiplier at which blocks gain more than .05 % of epsilon."""
+OFTEN = 4
+"""Thresholds from one comparison of a block with single steps to the next."""
+DEEP = 1000.0
+"""Profiles below this many tails need no block."""
 WORK = 70
 """Time of a profile for each doubling of the steps, in combinations of two distributions."""
-LONGEST = 0.5
-"""Longest cell, in standard deviations."""
 
 
-class Branch(NamedTuple):
-    r"""Size of D above or below 0: $g = \beta R_b - \gamma R_c$, b > c, which rises from its zero on."""
+class ShuffledEpoch(NamedTuple):
+    """One epoch of shuffled batches that leaves out some examples, or of random allocation in place.
 
-    b: int
-    c: int
-    scaled: bool
-    """Whether the first factor is the threshold and the second one 1, or the reverse."""
+    Attributes:
+        s: Inverse noise multiplier, > 0.
+        steps: Number t of batches.
+        share: Share q of the examples that an epoch uses, in (0, 1]; a larger one is an upper bound.
+        relation: `zero-out`, `replace-one`, or `in-place` for an example that is replaced in a random step.
+    """
+
+    s: float
+    steps: int
+    share: float
+    relation: str
 
 
 BRANCHES = {
@@ -70,147 +83,6 @@ BRANCHES = {
     ("in-place", "add"): (Branch(1, -1, False), Branch(1, -1, True)),
 }
 """D above and below 0, by relation and direction."""
-
-
-class _Half(NamedTuple):
-    """One branch at a noise and a threshold."""
-
-    branch: Branch
-    s: float
-    threshold: float
-
-    @property
-    def factors(self) -> tuple[float, float]:
-        return (self.threshold, 1.0) if self.branch.scaled else (1.0, self.threshold)
-
-    @property
-    def zero(self) -> float:
-        """The output at which the size is 0, to a few roundings."""
-        b, c, scaled = self.branch
-        loss = math.log(self.threshold) * (-1.0 if scaled else 1.0)
-        return loss / ((b - c) * self.s) + (b + c) * self.s / 2.0
-
-    def terms(self, z: Array) -> tuple[Array, Array]:
-        """Return both terms of the size at z."""
-        first, second = self.factors
-        b, c = self.branch.b * self.s, self.branch.c * self.s
-        with np.errstate(over="ignore"):
-            return first * np.exp(b * z - 0.5 * b * b), second * np.exp(c * z - 0.5 * c * c)
-
-    def size(self, z: Array) -> Array:
-        """Return the size at z, at least 0 and ascending."""
-        more, less = self.terms(z)
-        ascending: Array = np.maximum.accumulate(np.maximum(more - less, 0.0))
-        return ascending
-
-    def growth(self, terms: tuple[Array, Array], step: Array) -> Array:
-        """Return by how much the size grows from z to z + step, without cancellation, from its terms at z."""
-        grown: Array = terms[0] * np.expm1(self.branch.b * self.s * step)
-        return grown - terms[1] * np.expm1(self.branch.c * self.s * step) if self.branch.c else grown
-
-
-def signed_law(
-    s: float, threshold: float, relation: str, direction: str, steps: int, cells: SumCells
-) -> SignedLaw:
-    r"""Return a distribution above that of D, for the sum of `steps` copies.
-
-    A cell of outputs z is moved to its ends with its mean kept, or moved upwards where it is rounded. On the
-    first cell above 0, which begins a little to the left of the zero, $g_+$ over its largest value is at most
-    the growth of g over the whole growth.
-
-    Args:
-        s: Inverse noise multiplier.
-        threshold: Threshold kappa of the hockey-stick divergence, >= 1.
-        relation: `zero-out`, `replace-one`, or `in-place` for an example that is replaced in a random step.
-        direction: `remove` or `add`.
-        steps: Number of copies that will be added.
-        cells: Choice of the cells.
-
-    Raises:
-        LikelihoodRangeError: The ratios that matter exceed the range of doubles.
-    """
-    above, below = (_Half(branch, s, threshold) for branch in BRANCHES[relation, direction])
-    reach = 0.5 - float(scipy.special.ndtri_exp(math.log(cells.tail / steps)))
-    starts = math.floor(above.zero / GRAIN - 1.0) * GRAIN, math.ceil(below.zero / GRAIN + 1.0) * GRAIN
-    ends = [max(start, half.branch.b * s) + reach for half, start in zip((above, below), starts, strict=True)]
-    if max(2.0 * s * ends[0], 2.0 * s * starts[1] + math.log(threshold)) > math.log(LARGEST_RATIO):
-        raise LikelihoodRangeError
-    pictures = [np.linspace(start, end, PICTURE) for start, end in zip(starts, ends, strict=True)]
-    sizes = [half.size(z) for half, z in zip((above, below), pictures, strict=True)]
-    kept = min(PICTURE, int(np.searchsorted(sizes[1], cells.low)) + 2)
-    pictures[1], sizes[1] = pictures[1][:kept], sizes[1][:kept]
-    masses = [-np.diff(scipy.special.ndtr(-z), append=0.0) for z in pictures]
-    none = max(0.0, 1.0 - float(masses[0].sum()) - float(masses[1].sum())) + 8.0 * UNIT
-    place, width = scales(
-        np.concatenate((-sizes[1][:0:-1], np.zeros(1), sizes[0][1:])),
-        np.concatenate((masses[1][:0:-1], [none + masses[0][0] + masses[1][0]], masses[0][1:])),
-        cells.least,
-    )
-    cuts = [
-        _cut(z, sign * size, place, width, cells.fineness, s)
-        for z, size, sign in zip(pictures, sizes, (1.0, -1.0), strict=True)
-    ]
-    return _spread(above, below, cuts, none)
-
-
-def _cut(z: Array, values: Array, place: Array, width: Array, fineness: float, s: float) -> Array:
-    """Return the outputs at which cells end: multiples of `GRAIN`, from the first output to the last."""
-    step = np.abs(np.diff(values)) / (fineness * np.interp(0.5 * (values[1:] + values[:-1]), place, width))
-    step *= min(1.0, 4000.0 / float(step.sum()))  # a coarser grid is still valid; a longer cell is not
-    count = np.concatenate(([0.0], np.cumsum(np.maximum(step, np.diff(z) / _longest(z, s)))))
-    size = max(4, math.ceil(count[-1]))
-    inner = np.interp(np.linspace(0.0, count[-1], size + 1), count, z)
-    grained: Array = np.unique(np.round(inner / GRAIN)) * GRAIN
-    return grained
-
-
-def _longest(z: Array, s: float) -> float:
-    """Return the longest cell: no density changes by more than e^4 in it, so 12 nodes integrate it."""
-    return min(LONGEST, 4.0 / (1.0 + float(np.max(np.abs(z))) + 2.0 * s))
-
-
-def _spread(above: _Half, below: _Half, cuts: list[Array], none: float) -> SignedLaw:
-    """Return the distribution on the values at the cuts, rounded upwards."""
-    far = max(float(np.max(np.abs(cut))) for cut in cuts)
-    # Counted: exponents up to (L + 2 s)^2, each of a few roundings, and sums of 12 terms.
-    error = 32.0 * UNIT * (64.0 + (far + 2.0 * above.s) ** 2)
-    more, less = 1.0 + 4.0 * error, 1.0 - 4.0 * error
-    p, q = _at_cuts(above, cuts[0], more, more), _at_cuts(below, cuts[1], more, less)
-    x = above.size(cuts[0]) + error * sum(above.terms(cuts[0]))
-    x[0] = 0.0
-    b = above.branch.b * above.s
-    beyond = above.factors[0] * float(scipy.special.ndtr(b - cuts[0][-1])) * more
-    y = np.maximum(0.0, below.size(cuts[1]) - error * sum(below.terms(cuts[1])))
-    q[0] += p[0] + none
-    return SignedLaw(
-        x=np.concatenate((np.maximum.accumulate(-y[:0:-1]), x)),
-        p=np.concatenate((q[:0:-1], q[:1], p[1:])),
-        beyond=beyond,
-    )
-
-
-def _at_cuts(half: _Half, cut: Array, more: float, outward: float) -> Array:
-    """Return the masses at the cuts, rounded up, with shares at the right ends of cells rounded outward."""
-    mass, moment, growth = _cells(half, cut)
-    right = np.minimum(moment / growth * outward * outward, mass * outward)
-    p = np.zeros(cut.size)
-    p[:-1] += mass * more - right
-    p[1:] += right
-    p[-1] += float(scipy.special.ndtr(-cut[-1])) * more
-    return p
-
-
-def _cells(half: _Half, cut: Array) -> tuple[Array, Array, Array]:
-    """Return mass, moment of the growth from its left end, and whole growth of every cell."""
-    width = np.diff(cut)
-    at_left = half.terms(cut[:-1])
-    mass, moment = np.zeros(width.size), np.zeros(width.size)
-    for node, weight in zip(NODES, WEIGHTS, strict=True):
-        step = (0.5 + 0.5 * node) * width
-        density = 0.5 * weight * width * np.exp(-0.5 * np.square(cut[:-1] + step)) / math.sqrt(2.0 * math.pi)
-        mass += density
-        moment += density * half.growth(at_left, step)
-    return mass, moment, half.growth(at_left, width)
 
 
 def cells_of(s: float, steps: int, threshold: float, level: float, res: Resolution) -> SumCells:
@@ -225,31 +97,36 @@ def cells_of(s: float, steps: int, threshold: float, level: float, res: Resoluti
 
 
 def profile_above(
-    s: float, steps: int, share: float, relation: str, direction: str, threshold: float, res: Resolution
+    epoch: ShuffledEpoch, direction: str, threshold: float, res: Resolution, block: int = 1
 ) -> float:
     """Return an upper bound of the hockey-stick divergence of a shuffled epoch.
 
     Args:
-        s: Inverse noise multiplier, > 0.
-        steps: Number t of batches.
-        share: Share q of the examples that an epoch uses, in (0, 1]; a larger one is an upper bound.
-        relation: `zero-out`, `replace-one`, or `in-place` for an example that is replaced in a random step.
+        epoch: The epoch.
         direction: `remove` or `add`.
         threshold: Threshold kappa, >= 1.
         res: Width of the cells in local scales, and the mean that may lie beyond them.
+        block: Number of steps in which one gradient must suit all sums, for zero-out; a longer block is
+            sharper and slower.
 
     Raises:
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
 
     Example:
         >>> res = Resolution(fineness=0.05, tail=1e-12)
-        >>> round(profile_above(1.0, 2, 2 / 3, "zero-out", "remove", 1.3498588, res), 4)
+        >>> epoch = ShuffledEpoch(s=1.0, steps=2, share=2 / 3, relation="zero-out")
+        >>> round(profile_above(epoch, "remove", 1.3498588, res), 4)
         0.1791
     """
+    s, steps, share, relation = epoch
     level = (1.0 - share) / share * (threshold - 1.0) * steps
     cells = cells_of(s, steps, threshold, level, res)
-    one = signed_law(s, threshold, relation, direction, steps, cells)
-    return share / steps * excess_of_sum(one, steps, level, cells) * (1.0 + 16.0 * UNIT)
+    if block == 1:
+        one, last = signed_law(s, threshold, BRANCHES[relation, direction], steps, cells), None
+    else:
+        one, last = summed_block(s, threshold, direction, block, steps % block, cells)
+    excess = excess_of_sum(one, steps // block, level, cells, last)
+    return share / steps * excess * (1.0 + 16.0 * UNIT)
 
 
 def hull(x: Array, y: Array) -> tuple[Array, Array]:
@@ -277,24 +154,23 @@ def hull(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=64)
-def dominating(s: float, steps: int, share: float, relation: str, tail: float) -> RatioDistribution:
+def dominating(epoch: ShuffledEpoch, tail: float) -> RatioDistribution:
     r"""Return a distribution that dominates the ratio of a shuffled epoch.
 
     Both profiles are computed at some thresholds; the chords between them are above the profiles, which are
     convex in $\kappa$. The profile of direction add is $E(x - X)_+ = x H_{1/x}$ at x = 1 / kappa.
 
     Args:
-        s: Inverse noise multiplier, > 0.
-        steps: Number t of batches.
-        share: Share q of the examples that an epoch uses, in (0, 1].
-        relation: `zero-out`, `replace-one`, or `in-place` for an example that is replaced in a random step.
+        epoch: The epoch.
         tail: Mean that may be moved to infinity.
 
     Raises:
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
     """
-    profile = partial(profile_above, s, steps, share, relation)
-    return from_profile(profile, shift(s, relation), tail, BETWEEN, FINENESS)
+    profile, sharper = partial(profile_above, epoch), None
+    if epoch.relation == "zero-out" and epoch.s <= SMOOTH and epoch.steps > 1:
+        sharper = partial(profile_above, epoch, block=min(BLOCK, epoch.steps))
+    return from_profile(profile, shift(epoch.s, epoch.relation), tail, BETWEEN, FINENESS, sharper)
 
 
 def shift(s: float, relation: str) -> float:
@@ -307,7 +183,7 @@ Profile = Callable[[str, float, Resolution], float]
 
 
 def from_profile(
-    profile: Profile, mu: float, tail: float, between: float, fineness: float
+    profile: Profile, mu: float, tail: float, between: float, fineness: float, sharper: Profile | None = None
 ) -> RatioDistribution:
     """Return a distribution that dominates a ratio with a profile in both directions.
 
@@ -317,6 +193,7 @@ def from_profile(
         tail: Mean that may be moved to infinity.
         between: Distance of the thresholds, in local standard deviations.
         fineness: Width of the cells of sums.
+        sharper: Other upper bounds of the profile, slower and sharper for small thresholds.
 
     Raises:
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
@@ -330,21 +207,41 @@ def from_profile(
     edges = choose_edges(pilot.x[inner], pilot.p[inner], between, tail, True, 0.0, 0.0)
     if edges.size < 2 or not edges[0] < 1.0 < edges[-1]:
         raise LikelihoodRangeError
-    return _law(edges[edges > 1.0], 1.0 / edges[(edges > 0.0) & (edges < 1.0)][::-1], fineness, profile, tail)
+    return _law(
+        edges[edges > 1.0], 1.0 / edges[(edges > 0.0) & (edges < 1.0)][::-1], fineness, profile, tail, sharper
+    )
 
 
-def _law(removing: Array, adding: Array, fineness: float, profile: Profile, tail: float) -> RatioDistribution:
+def _law(
+    removing: Array,
+    adding: Array,
+    fineness: float,
+    profile: Profile,
+    tail: float,
+    sharper: Profile | None = None,
+) -> RatioDistribution:
     """Return the distribution whose profiles are chords between upper bounds at 1 and some thresholds."""
     res = Resolution(fineness=fineness, tail=tail)
     found = []
     for direction, thresholds in (("remove", removing), ("add", adding)):
+        over: list[float] = []
         values: list[float] = []
-        for threshold in (1.0, *thresholds.tolist()):
-            values.append(profile(direction, threshold, res))
-            if len(values) > 1 and values[-1] <= tail:
+        other = sharper
+        for number, threshold in enumerate((1.0, *thresholds.tolist())):
+            if sharper and values and values[-1] < DEEP * tail and number % 2:
+                continue  # chords are close enough
+            value = other(direction, threshold, res) if other else math.inf
+            if other is None or number % OFTEN == 0:
+                single = profile(direction, threshold, res)
+                if value > (1.0 - WORTH) * single or value < DEEP * tail:
+                    other = None  # single large outputs exceed large thresholds, so that blocks gain nothing
+                value = min(value, single)
+            over.append(threshold)
+            values.append(value)
+            if len(values) > 1 and value <= tail:
                 break
         falling: Array = np.minimum.accumulate(np.minimum(values, 1.0))
-        found.append((np.append(1.0, thresholds)[: falling.size], falling))
+        found.append((np.array(over), falling))
     (over, remove), (under, add) = found
     x, y = hull(over, remove)
     z, g = hull(np.append(0.0, 1.0 / under[::-1]), np.append(0.0, (add / under)[::-1]))
@@ -411,7 +308,7 @@ class ShuffledAbove(Ratio):
     relation: str
 
     def build(self, res: Resolution) -> RatioBracket:
-        law = dominating(self.s, self.steps, self.share, self.relation, res.tail)
+        law = dominating(ShuffledEpoch(self.s, self.steps, self.share, self.relation), res.tail)
         return RatioBracket(lower=law, upper=law)
 
     @property

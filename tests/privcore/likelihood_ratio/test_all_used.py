@@ -37,7 +37,9 @@ def test_huge_batches_have_the_bound_of_epochs_that_leave_out_an_example(
     epsilon: float, direction: str, relation: str
 ) -> None:
     kappa = math.exp(epsilon)
-    leaving_out = shuffled.profile_above(0.8, 30, 1.0, relation, direction, kappa, FINE)
+    leaving_out = shuffled.profile_above(
+        shuffled.ShuffledEpoch(0.8, 30, 1.0, relation), direction, kappa, FINE
+    )
     found = profile_above(0.8, 30, 10**9, 0.0, relation, direction, kappa, FINE)
     assert leaving_out * (1.0 - 1e-9) <= found <= leaving_out * 1.02
 
