@@ -3,7 +3,7 @@ r"""Sums of a block of shuffled steps, from above, if gradients depend on the su
 An adversary of zero-out has one choice in each step, the angle between the example and the displaced one.
 With $\theta$ the negative cosine, the step's number is $H_\theta (R_{1 + \theta} - \kappa R_\theta)$ in
 direction remove, and $H_\theta (R_\theta - \kappa R_{1 + \theta})$ in direction add, with an independent
-lognormal factor H of mean 1. For every convex function V, the mean of V(r + D) of all angles of an interval is
+lognormal factor H of mean 1. For every convex V, the mean of V(r + D) of all angles of an interval is
 at most that of one number D, as for the interval of all angles. So $V_{j-1}(r) = \max_{cells} E V_j(r +
 D_{cell})$ from $V_m(r) = r_+$ on bounds every strategy, and $V_0(-c)$, which is convex in c, is the mean
 excess over c of a distribution that is above all sums of m steps.
@@ -107,7 +107,7 @@ def _sums(x: Array, place: Array, width: Array, steps: int, drift: float, low: f
     spread = 9.0 * math.sqrt(steps) / NEAR
     ends = spread + float(x[-1]), min(low, drift + spread - float(x[0]))
     equal = math.sqrt(steps / (FAR * NEAR))
-    nodes = [np.arange(-math.ceil(equal), math.ceil(drift + equal) + 1)]
+    nodes: list[Array] = [np.arange(-math.ceil(equal), math.ceil(drift + equal) + 1.0)]
     for sign, start, end in ((-1.0, 0.0, ends[0]), (1.0, drift, ends[1])):
         if end > start + equal:
             far = np.geomspace(equal, 2.0 * (end - start), 400)

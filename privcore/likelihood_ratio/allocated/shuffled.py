@@ -224,7 +224,7 @@ def _law(
     res = Resolution(fineness=fineness, tail=tail)
     found = []
     for direction, thresholds in (("remove", removing), ("add", adding)):
-        over: list[float] = []
+        at: list[float] = []
         values: list[float] = []
         other = sharper
         for number, threshold in enumerate((1.0, *thresholds.tolist())):
@@ -236,12 +236,12 @@ def _law(
                 if value > (1.0 - WORTH) * single or value < DEEP * tail:
                     other = None  # single large outputs exceed large thresholds, so that blocks gain nothing
                 value = min(value, single)
-            over.append(threshold)
+            at.append(threshold)
             values.append(value)
             if len(values) > 1 and value <= tail:
                 break
         falling: Array = np.minimum.accumulate(np.minimum(values, 1.0))
-        found.append((np.array(over), falling))
+        found.append((np.array(at), falling))
     (over, remove), (under, add) = found
     x, y = hull(over, remove)
     z, g = hull(np.append(0.0, 1.0 / under[::-1]), np.append(0.0, (add / under)[::-1]))
