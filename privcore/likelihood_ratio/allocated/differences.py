@@ -184,7 +184,7 @@ def factor_law(s: float, branch: Branch, tail: float, up: bool) -> SignedLaw:
         return SignedLaw(x=np.ones(1), p=np.ones(1), beyond=0.0)
     reach = 0.5 - float(scipy.special.ndtri_exp(math.log(tail)))
     lognormal = _Half(Branch(branch.factor, 0.0, False), s, 1.0)
-    cut: Array = np.arange(math.floor(-reach / FACTOR), math.ceil((reach + b) / FACTOR) + 1) * FACTOR
+    cut = FACTOR * np.arange(float(math.floor(-reach / FACTOR)), math.ceil((reach + b) / FACTOR) + 1.0)
     error = _error(float(np.max(np.abs(cut))), s)
     more = 1.0 + 4.0 * error
     p = _at_cuts(lognormal, cut, error, up)
