@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-NUMBERS = {"five": "5", "seven": "7", "nine": "9", "ten": "10", "three": "3"}
+NUMBERS = {"five": "5", "four": "4", "seven": "7", "nine": "9", "ten": "10", "three": "3"}
 
 
 @pytest.fixture(scope="module")
