@@ -100,6 +100,13 @@ def test_a_block_of_all_steps_is_above_the_best_adaptive_angles_and_close(
     assert whole < single
 
 
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_shorter_block_of_the_other_steps_completes_an_epoch(direction: str) -> None:
+    epoch = ShuffledEpoch(0.5, 6, 1.0, "zero-out")
+    whole, four_and_two, pairs = (profile_above(epoch, direction, 1.1, FINE, block) for block in (6, 4, 2))
+    assert whole <= four_and_two <= pairs
+
+
 ORACLES = [  # dynamic programmes of two other authors, on grids; the last column is the bound of one step
     (1 / 3, 50, 0.1, "remove", 0.001561, 0.002268),
     (1 / 3, 50, 0.1, "add", 0.001070, 0.001806),
