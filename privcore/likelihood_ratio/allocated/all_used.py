@@ -419,6 +419,8 @@ def profile_above(
         coarse = Resolution(fineness=COARSE, tail=res.tail)
         rough = _step(s, steps, batch, relation, direction, threshold, coarse)
     alone = float(_potential(step.one).at(np.zeros(1))[0])
+    if alone <= res.tail:
+        return alone
     by_rarity = {rarity: by_moments(rough, rarity) for rarity in RARITIES[direction]}
     rarity = min(by_rarity, key=by_rarity.__getitem__)
     caps = CAPS[(0.5 * rough.others >= CAPS) & (batch / CAPS <= MOST_COUNTED)].tolist()
