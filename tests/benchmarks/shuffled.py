@@ -43,8 +43,9 @@ def runs(relation: str) -> Iterator[tuple[float, float]]:
     """Yield upper over lower end of drawn runs, and the processor seconds of each."""
     draw, method = random.Random(SEED), RunsCertified()
     for _ in range(RUNS):
+        sigma, steps = 0.3 * (20.0 / 0.3) ** draw.random(), round(10 ** draw.uniform(1, 5))
         phase = (
-            f"shuffling(sigma={0.3 * (20.0 / 0.3) ** draw.random():.3g},steps={round(10 ** draw.uniform(1, 5))},"
+            f"shuffling(sigma={sigma:.3g},steps={steps},"
             f"epochs={round(10 ** draw.uniform(0, 2))},redraw=each-epoch,dropped=0.001)"
         )
         delta = float(f"{10 ** draw.uniform(-9, -3):.1e}")

@@ -7,6 +7,7 @@ from privcore import Bracket, Point, Problem, evaluate, find, find_problem, inte
 from privcore.allocation.shuffling import largest_output
 from privcore.likelihood_ratio import profile
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, product_of
+from tests.benchmarks import shuffled
 from tests.benchmarks.measure import forget, head, measured, row, verdict
 
 DELTA = 1e-6
@@ -60,6 +61,10 @@ def table() -> Iterator[str]:
         f"* At {below} of {len(POINTS)} points, the upper end is below that of no amplification. At the "
         "others, no better upper end is known."
     )
+    yield ""
+    yield f"Epochs that leave out examples, {shuffled.RUNS} drawn runs for each relation:"
+    yield ""
+    yield from shuffled.table()
 
 
 def _problem(name: str, **fields: Any) -> Problem:

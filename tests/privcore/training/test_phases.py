@@ -12,6 +12,7 @@ import pytest
 from privcore import Answer, Point, PrivsweepError, evaluate, find
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.training import PHASES, phases, written
+from privcore.training.certified import RunsCertified
 from privcore.training.samplers import Above, Bounds, composed, occupancies, truncation
 from tests.privcore.draws import problem
 
@@ -205,7 +206,7 @@ def test_a_rare_and_large_ratio_has_close_ends_at_a_wide_tolerance() -> None:
     """A grid with few cells has no bound at all, and a finer one has."""
     text = "fixed-size(sigma=0.395,sampling_probability=7e-4,steps=2)"
     asked = problem("run-epsilon", phases=text, adjacency="zero-out", delta=1.8e-8)
-    found = evaluate(Point(problem=asked, method=find("runs.certified")(tolerance=0.01)))
+    found = evaluate(Point(problem=asked, method=RunsCertified(tolerance=0.01)))
     assert 13.4 <= found.lower <= found.upper <= 13.6
 
 
