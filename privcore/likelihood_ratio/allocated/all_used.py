@@ -32,7 +32,7 @@ FINENESS = 0.07
 """Width of the cells of sums, in local scales: they add .7 % to the profile."""
 COARSE = 0.3
 """Width of the cells for the choice of a bound."""
-BETWEEN = 0.4
+BETWEEN = 0.3
 """Distance of the thresholds of the profile, in local standard deviations."""
 WORK = 250
 """Time of a profile for each doubling of the steps, in combinations of two distributions."""
