@@ -418,7 +418,7 @@ def _used(counts: list[int], weights: list[float], mean: float) -> Mixture:
 
 
 @dataclass(frozen=True)
-class Counted(Part):
+class CountedDraws(Part):
     r"""Profile of a step that uses an example K times, on one side of 1: docs/training-runs.md.
 
     The k-th components of P and Q are those of K = k, ascending in size, and have the same weight; component
@@ -533,8 +533,8 @@ class Displaced(Ratio):
         def mixture(mean: float) -> Mixture:
             return Mixture(tuple(weights), tuple(mean * k for k in counts))
 
-        above = Counted(mixture(2.0 * s), mixture(near * s), low=(1.0 + 0.5 * near) * s)
-        below = Counted(mixture(0.0), mixture((near - 2.0) * s), high=(0.5 * near - 1.0) * s)
+        above = CountedDraws(mixture(2.0 * s), mixture(near * s), low=(1.0 + 0.5 * near) * s)
+        below = CountedDraws(mixture(0.0), mixture((near - 2.0) * s), high=(0.5 * near - 1.0) * s)
         atom = weights[0] * float(scipy.special.ndtr(above.low) - scipy.special.ndtr(below.high))
         bracket = bracket_of((below, above), atom + more, res)
         return RatioBracket(lower=bracket.lower, upper=_revealed(bracket.upper, rest * (1.0 + more)))

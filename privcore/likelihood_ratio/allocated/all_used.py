@@ -26,7 +26,7 @@ from privcore.likelihood_ratio.grid import Array
 from privcore.likelihood_ratio.ratios import Ratio
 from privcore.likelihood_ratio.signed import SignedLaw, SumCells, mean_excess, sum_of
 from privcore.numerics.compiled import compiled
-from privcore.numerics.rounding import UNIT
+from privcore.numerics.rounding import SUMMED, UNIT
 
 FINENESS = 0.07
 """Width of the cells of sums, in local scales: they add .7 % to the profile."""
@@ -95,7 +95,7 @@ def _potential(law: SignedLaw) -> _Potential:
     return _Potential(law.x, u, float(above[0]), (4 * law.x.size + 64) * UNIT)
 
 
-class Step(NamedTuple):
+class WeightedStep(NamedTuple):
     """The number D of a step at a threshold, and the choice of the cells of sums."""
 
     one: SignedLaw
@@ -163,7 +163,7 @@ def moment(q: float, s: float) -> float:
         mean = 0.5 * q * s * s * (1.0 - low * low)
         far = (1.0 - low) / (1.0 + low) * np.expm1(0.5 * q * (q + 1.0) * s * s * np.square(1.0 + high))
         most = float(np.max(np.expm1(mean) + np.exp(mean) * far))
-    return most * (1.0 + 1e-11) if math.isfinite(most) else math.inf
+    return most * (1.0 + SUMMED) if math.isfinite(most) else math.inf
 
 
 @lru_cache(maxsize=4096)
@@ -189,7 +189,7 @@ def beyond_cap(cap: float, s: float) -> float:
     at = log_ratio / shift - 0.5 * shift
     mills = [math.sqrt(0.5 * math.pi) * scipy.special.erfcx(x / math.sqrt(2.0)) for x in (at, at + shift)]
     excess = np.exp(-0.5 * at * at) / math.sqrt(2.0 * math.pi) * (mills[0] - mills[1])
-    found = float(np.max(variance / np.square((1.0 + low) * share[None, :-1]) * excess)) * (1.0 + 1e-9)
+    found = float(np.max(variance / np.square((1.0 + low) * share[None, :-1]) * excess)) * (1.0 + SUMMED)
     return min(1.0, found) if math.isfinite(found) else 1.0
 
 
@@ -238,7 +238,7 @@ def _distances(least: float, most: float) -> Array:
     return np.append(least * RATIO ** np.arange(count), most * (1.0 + 8.0 * UNIT))
 
 
-def weighted(step: Step, low: float, high: float, variances: Array) -> list[SignedLaw]:
+def weighted(step: WeightedStep, low: float, high: float, variances: Array) -> list[SignedLaw]:
     r"""Return a distribution above W D for all W of mean 1 and at most a variance, for each variance.
 
     $\mathbb E (W D - c)_+$ is convex in W. So a weight may move to neighbouring nodes with its mean kept: the
@@ -262,7 +262,7 @@ def weighted(step: Step, low: float, high: float, variances: Array) -> list[Sign
     variance = np.multiply.outer(down, up).ravel()
     order = np.argsort(variance)
     values = np.concatenate((at_one, pairs.reshape(level.size, -1)[:, order]), axis=1)
-    moved = (variances / nearly + 0.25 * least * least) * (1.0 + 1e-9)
+    moved = (variances / nearly + 0.25 * least * least) * (1.0 + SUMMED)
     found = _envelopes(np.append(0.0, variance[order]), values, moved) * (1.0 + 64.0 * UNIT)
     return [_from_potential(level, u) for u in found.T]
 
@@ -279,7 +279,7 @@ def _from_potential(level: Array, bound: Array) -> SignedLaw:
     return SignedLaw(x=x, p=law.p * short, beyond=law.beyond * short)
 
 
-def by_moments(step: Step, rarity: float) -> float:
+def by_moments(step: WeightedStep, rarity: float) -> float:
     r"""Return an upper bound of the divergence from the moments of $\Psi$, the mean of $r_w^2$.
 
     Args:
@@ -288,7 +288,7 @@ def by_moments(step: Step, rarity: float) -> float:
     """
     t, n = float(step.steps), step.others
     hit = -rarity * math.expm1(n * math.log1p(-1.0 / (rarity * n)))
-    coupling = (n * hit - 1.0) / (n - 1.0) * (1.0 - 1e-12)
+    coupling = (n * hit - 1.0) / (n - 1.0) * (1.0 - SUMMED)
     unit = 1.0 / (step.batch * coupling**2)
     variances = (rarity - 1.0) * unit + np.append(0.0, step.variances) * rarity * unit
     first, *laws = weighted(step, 1.0 / coupling, (rarity * n - 1.0) / coupling, variances)
@@ -319,7 +319,7 @@ def by_moments(step: Step, rarity: float) -> float:
     )
 
 
-def _tail(most: Array, step: Step) -> Array:
+def _tail(most: Array, step: WeightedStep) -> Array:
     r"""Return upper bounds of the mean of an excess that is at most $\alpha + \beta (\Psi^q - 1)$, per cut.
 
     Args:
@@ -328,7 +328,9 @@ def _tail(most: Array, step: Step) -> Array:
     """
     moments = np.array([moment(float(q), step.s) for q in MOMENTS])
     finite = np.isfinite(moments)
-    rates = moments[finite, None] / np.expm1(MOMENTS[finite, None] * np.log1p(step.variances)) * (1.0 + 1e-11)
+    rates = (
+        moments[finite, None] / np.expm1(MOMENTS[finite, None] * np.log1p(step.variances)) * (1.0 + SUMMED)
+    )
     found: Array = most[-1].copy()
     for j in range(most.shape[0] - 1):
         beyond = np.max(rates[:, j:, None] * (most[None, j + 1 :] - most[j]), axis=1)
@@ -336,7 +338,7 @@ def _tail(most: Array, step: Step) -> Array:
     return found
 
 
-def by_cap(step: Step, cap: float) -> float:
+def by_cap(step: WeightedStep, cap: float) -> float:
     r"""Return an upper bound of the divergence from a cap on the factors, and the mean beyond it.
 
     Args:
@@ -436,13 +438,13 @@ def profile_above(
 
 def _step(
     s: float, steps: int, batch: int, relation: str, direction: str, threshold: float, res: Resolution
-) -> Step:
+) -> WeightedStep:
     """Return the number D of `profile_above`."""
     cells = shuffled.cells_of(s, steps, threshold, 0.0, res)
     low = replace(cells, fineness=2.0 * res.fineness, least=cells.least / threshold)
     mirrored = signed_law(s, 1.0 / threshold, shuffled.BRANCHES[relation, OTHER[direction]], steps, low)
     more = threshold * (1.0 + 4.0 * UNIT)
-    return Step(
+    return WeightedStep(
         one=signed_law(s, threshold, shuffled.BRANCHES[relation, direction], steps, cells),
         opposite=SignedLaw(
             x=np.where(mirrored.x < 0.0, threshold * (1.0 - 4.0 * UNIT), more) * mirrored.x,
@@ -456,7 +458,7 @@ def _step(
     )
 
 
-def _near(step: Step, caps: list[float], start: int) -> dict[float, float]:
+def _near(step: WeightedStep, caps: list[float], start: int) -> dict[float, float]:
     """Return bounds by caps between a first cap and the cap of the least bound."""
     found = {start: by_cap(step, caps[start])}
     for way in (1, -1):

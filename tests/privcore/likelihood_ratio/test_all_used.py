@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from privcore.likelihood_ratio.allocated import all_used, shuffled
-from privcore.likelihood_ratio.allocated.all_used import Step, beyond_cap, moment, profile_above, weighted
+from privcore.likelihood_ratio.allocated.all_used import (
+    WeightedStep,
+    beyond_cap,
+    moment,
+    profile_above,
+    weighted,
+)
 from privcore.likelihood_ratio.distribution import Resolution
 from privcore.numerics.gaussian import gaussian_delta_bounds
 
@@ -56,7 +62,7 @@ def test_larger_batches_leave_a_smaller_bound_below_no_amplification(direction: 
 # ------------------------------------------------------------------------------------- the steps of the proof
 
 
-def step_of(s: float, kappa: float, direction: str, batch: int = 2) -> Step:
+def step_of(s: float, kappa: float, direction: str, batch: int = 2) -> WeightedStep:
     return all_used._step(s, 3, batch, "zero-out", direction, kappa, Resolution(fineness=0.2, tail=1e-10))
 
 
@@ -84,7 +90,7 @@ def test_draws_with_replacement_have_the_factors_of_a_random_order_as_conditiona
     assert joint / total == pytest.approx(expected)
 
 
-def excess(first: float, second: float, level: float, step: Step) -> float:
+def excess(first: float, second: float, level: float, step: WeightedStep) -> float:
     """The mean of (w D + w' D' + level)_+ for the discrete distribution of D and two weights."""
     x = second * step.one.x
     order = np.argsort(x)

@@ -14,7 +14,7 @@ import scipy
 from privcore.likelihood_ratio.batches import (
     Aligned,
     Copies,
-    Counted,
+    CountedDraws,
     Displaced,
     Opposed,
     Part,
@@ -271,7 +271,7 @@ def test_no_gradients_of_the_others_exceed_the_bound_of_draws_with_replacement(n
 
 def test_the_masses_of_counts_that_begin_at_their_own_output_are_as_precise_as_claimed() -> None:
     weights, s = (0.9, 0.09, 0.009, 0.001), 1.3
-    part = Counted(
+    part = CountedDraws(
         Mixture(weights, tuple(2.0 * s * k for k in range(4))),
         Mixture(weights, tuple(s * k for k in range(4))),
         low=1.5 * s,
