@@ -5,8 +5,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from privcore.accountant.steps import SMALLEST_LOSS, PrivateStep, amplified
-from privcore.likelihood_ratio.batches import Part, bracket_of
 from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
+from privcore.likelihood_ratio.parts import Part, bracket_of
 from privcore.likelihood_ratio.ratios import Gaussian, Ratio
 from privcore.likelihood_ratio.steps import Mixture, sampled
 from privcore.numerics.rounding import FEW_OPERATIONS

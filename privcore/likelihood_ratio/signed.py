@@ -71,10 +71,7 @@ def scales(x: Array, p: Array, least: float) -> tuple[Array, Array]:
     """
     x, p = x[p > 0.0], p[p > 0.0]
     below, above = np.cumsum(p), np.cumsum(p[::-1])[::-1]
-    low, middle, high = (
-        float(x[min(x.size - 1, int(np.searchsorted(below, share * below[-1])))])
-        for share in (0.25, 0.5, 0.75)
-    )
+    low, middle, high = quantiles(x, p, (0.25, 0.5, 0.75))
     body = max(0.74 * (high - low), least)
     distance = np.abs(x - middle)
     excess = np.where(x < middle, x - np.cumsum(p * x) / below, np.cumsum((p * x)[::-1])[::-1] / above - x)
@@ -87,6 +84,23 @@ def scales(x: Array, p: Array, least: float) -> tuple[Array, Array]:
         (np.maximum(width[0], 0.1 * (middle - left)), width, np.maximum(width[-1], 0.1 * (right - middle)))
     )
     return place, _smooth(place, width)
+
+
+def quantiles(x: Array, p: Array, shares: tuple[float, ...]) -> list[float]:
+    """Return the smallest atoms below which, with them, are these shares of the mass.
+
+    Args:
+        x: Atoms, ascending.
+        p: Their masses.
+        shares: The shares, in (0, 1).
+
+    Example:
+        >>> quantiles(np.array([0.0, 1.0, 2.0]), np.array([0.2, 0.7, 0.1]), (0.1, 0.5))
+        [0.0, 1.0]
+    """
+    below = np.cumsum(p)
+    at = np.searchsorted(below, np.multiply(shares, below[-1]))
+    return [float(value) for value in x[np.minimum(at, x.size - 1)]]
 
 
 @compiled()

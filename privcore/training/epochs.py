@@ -181,12 +181,12 @@ class ShufflingPhase(Phase):
         above = [Above(Gaussian(mu))]
         if self.dropped:
             s = self.s * (math.sqrt(self.epochs) if self.redraw == "once" else 1.0)
-            epoch = ShuffledAbove(s * (1.0 + 4.0 * UNIT), t, min(1.0, used + 2.0 * UNIT), relation)
+            epoch = ShuffledAbove(s * (1.0 + 4.0 * UNIT), t, relation, min(1.0, used + 2.0 * UNIT))
             above.append(Above(repeated(epoch, times)))
         elif self.redraw == "each-epoch" or self.epochs == 1:
             above += self._clones(relation, scale)
             if self.batch > 1 and t >= SIZED_STEPS:
-                used_all = AllUsedAbove(self.s * (1.0 + 4.0 * UNIT), t, self.batch, self.kept, relation)
+                used_all = AllUsedAbove(self.s * (1.0 + 4.0 * UNIT), t, relation, self.batch, self.kept)
                 above.append(Above(repeated(used_all, self.epochs)))
         return Bounds(above=tuple(above), below=tuple(repeated(ratio, times) for ratio in below))
 
@@ -277,7 +277,7 @@ def allocated(phase: AllocationPhase, s: float, epochs: int, relation: str) -> B
         above = [Above(Gaussian(phase.unamplified(relation)))]
         below = (*below, Gaussian(2.0 * k * s * math.sqrt(epochs / t)))
         if k == 1:
-            above.append(Above(repeated(ShuffledAbove(s * (1.0 + 4.0 * UNIT), t, 1.0, "in-place"), epochs)))
+            above.append(Above(repeated(ShuffledAbove(s * (1.0 + 4.0 * UNIT), t, "in-place", 1.0), epochs)))
             below = (repeated(ShuffledBelow(s, t, means=(1.0, -1.0)), epochs), *below)
         return Bounds(above=tuple(above), below=below)
     return Bounds(above=tuple(Above(ratio) for ratio, _ in ratios), below=below)

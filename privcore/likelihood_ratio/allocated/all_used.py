@@ -17,13 +17,11 @@ import scipy
 from privcore.likelihood_ratio.allocated import shuffled
 from privcore.likelihood_ratio.allocated.differences import signed_law
 from privcore.likelihood_ratio.distribution import (
-    LikelihoodRangeError,
-    RatioBracket,
     RatioDistribution,
     Resolution,
 )
 from privcore.likelihood_ratio.grid import Array
-from privcore.likelihood_ratio.ratios import Ratio
+from privcore.likelihood_ratio.potential import from_potential, potential_of
 from privcore.likelihood_ratio.signed import SignedLaw, SumCells, mean_excess, sum_of
 from privcore.numerics.compiled import compiled
 from privcore.numerics.rounding import SUMMED, UNIT
@@ -69,30 +67,24 @@ NODES = 48
 OTHER = {"remove": "add", "add": "remove"}
 
 
-class _Potential(NamedTuple):
-    """Mean excess of a number over every level, piecewise linear; computed with small relative errors."""
+@dataclass(frozen=True)
+class AllUsedAbove(shuffled.EpochAbove):
+    """Ratio that dominates a shuffled epoch of at least 3 batches that uses all examples.
 
-    x: Array
-    u: Array
-    mass: float
-    error: float
-    """Bound of the relative errors."""
+    Attributes:
+        batch: Number b of examples in each batch; a smaller number is valid, too.
+        kept: Share of the examples in a smaller last batch after these, or 0.
+    """
 
-    def at(self, level: Array) -> Array:
-        """Return the mean excess over levels, which may have a few roundings, rounded up."""
-        level = level - 4.0 * UNIT * np.abs(level)
-        j = np.clip(np.searchsorted(self.x, level, side="right"), 1, self.x.size - 1)
-        left, right = self.x[j - 1], self.x[j]
-        inner = np.maximum(right - level, 0.0) * self.u[j - 1] + np.maximum(level - left, 0.0) * self.u[j]
-        outer = np.where(level < left, self.u[0] + (left - level) * self.mass, self.u[-1])
-        found: Array = np.where((left <= level) & (level <= right), inner / (right - left), outer)
-        return found * (1.0 + self.error)
+    batch: int
+    kept: float = 0.0
 
+    def law(self, tail: float) -> RatioDistribution:
+        return dominating(self, tail)
 
-def _potential(law: SignedLaw) -> _Potential:
-    above = np.cumsum(law.p[::-1])[::-1]
-    u = law.beyond + np.append(np.cumsum((above[1:] * np.diff(law.x))[::-1])[::-1], 0.0)
-    return _Potential(law.x, u, float(above[0]), (4 * law.x.size + 64) * UNIT)
+    @property
+    def combinations(self) -> int:
+        return WORK * (1 + self.steps.bit_length())
 
 
 class WeightedStep(NamedTuple):
@@ -120,7 +112,7 @@ class WeightedStep(NamedTuple):
     def revealed(self, level: Array) -> Array:
         """Return the bound of the later steps given the first term, for every weight: no amplification."""
         later = self.steps - 1.0
-        return later / self.steps * _potential(self.one).at(-level / later) * (1.0 + 8.0 * UNIT)
+        return later / self.steps * potential_of(self.one).at(-level / later) * (1.0 + 8.0 * UNIT)
 
     def levels(self) -> Array:
         """Return the levels at which potentials are computed."""
@@ -131,7 +123,7 @@ class WeightedStep(NamedTuple):
 
     def scaled(self, level: Array, weights: Array) -> Array:
         """Return upper bounds of the mean of (W D - c)_+ for levels c and numbers W, a column for each W."""
-        above, below = _potential(self.one), _potential(self.opposite)
+        above, below = potential_of(self.one), potential_of(self.opposite)
         columns = [
             abs(w) * (above if w > 0.0 else below).at(level / abs(w)) if w else np.maximum(-level, 0.0)
             for w in weights.tolist()
@@ -142,7 +134,7 @@ class WeightedStep(NamedTuple):
         """Return values at which the first term may be cut, and the mean that is beyond them, over t."""
         x = self.one.x[self.one.x > 0.0]
         x = x[:: max(1, x.size // CUTS)]
-        return x, _potential(self.one).at(x) / float(self.steps)
+        return x, potential_of(self.one).at(x) / float(self.steps)
 
 
 @lru_cache(maxsize=1024)
@@ -264,19 +256,7 @@ def weighted(step: WeightedStep, low: float, high: float, variances: Array) -> l
     values = np.concatenate((at_one, pairs.reshape(level.size, -1)[:, order]), axis=1)
     moved = (variances / nearly + 0.25 * least * least) * (1.0 + SUMMED)
     found = _envelopes(np.append(0.0, variance[order]), values, moved) * (1.0 + 64.0 * UNIT)
-    return [_from_potential(level, u) for u in found.T]
-
-
-def _from_potential(level: Array, bound: Array) -> SignedLaw:
-    """Return a distribution whose potential is at least a convex function that has upper bounds at levels."""
-    x, u = shuffled.hull(level, bound)
-    slope = np.concatenate(([-1.0], np.clip(np.diff(u) / np.diff(x), -1.0, 0.0), [0.0]))
-    law = SignedLaw(x=x, p=np.maximum(np.diff(slope), 0.0), beyond=float(u[-1]))
-    found = _potential(law)
-    short = max(1.0, float(np.max(u / found.u))) * (1.0 + 2.0 * found.error)
-    if not short <= 1.0 + 1e-6:  # also if a potential is not a number
-        raise LikelihoodRangeError
-    return SignedLaw(x=x, p=law.p * short, beyond=law.beyond * short)
+    return [from_potential(level, u) for u in found.T]
 
 
 def by_moments(step: WeightedStep, rarity: float) -> float:
@@ -297,7 +277,7 @@ def by_moments(step: WeightedStep, rarity: float) -> float:
     cuts, left = step.cuts()
     places = np.unique(np.concatenate((-rest.x, cuts)))
     places = places[places <= cuts[-1]]
-    least = _potential(rest)
+    least = potential_of(rest)
     base = least.at(-places) / t * (1.0 - 4.0 * least.error)
 
     def over(values: Array) -> Array:
@@ -308,7 +288,7 @@ def by_moments(step: WeightedStep, rarity: float) -> float:
 
     always = over(step.revealed(places))
     grown = [
-        np.minimum(always, over(_potential(sum_of(law, step.steps - 1, step.cells)).at(-places) / t))
+        np.minimum(always, over(potential_of(sum_of(law, step.steps - 1, step.cells)).at(-places) / t))
         for law in laws
     ]
     up_to = np.array([np.maximum.accumulate(each) for each in (*grown, always)])[
@@ -353,7 +333,7 @@ def by_cap(step: WeightedStep, cap: float) -> float:
     weights = 1.0 + (count / mean - 1.0) / coupling
     level = step.levels()
     bound = (step.scaled(level, weights) @ p) * (1.0 + 4.0 * NODES * UNIT)
-    law = _from_potential(level, bound + rest / (mean * coupling) * float(bound[0]))
+    law = from_potential(level, bound + rest / (mean * coupling) * float(bound[0]))
     first, left = step.cuts()
     beyond = min(beyond_cap(cap / margin, step.s) * margin / (margin - 1.0) for margin in MARGINS)
     late = min(1.0, beyond * (1.0 + 8.0 * UNIT)) * step.revealed(first)
@@ -385,24 +365,11 @@ def _poisson(mean: float) -> tuple[Array, Array, float]:
     return nodes, mass * (1.0 + (count.size + 16) * UNIT), 1e-250
 
 
-def profile_above(
-    s: float,
-    steps: int,
-    batch: int,
-    kept: float,
-    relation: str,
-    direction: str,
-    threshold: float,
-    res: Resolution,
-) -> float:
+def profile_above(epoch: AllUsedAbove, direction: str, threshold: float, res: Resolution) -> float:
     """Return an upper bound of the hockey-stick divergence of a shuffled epoch that uses all examples.
 
     Args:
-        s: Inverse noise multiplier, > 0.
-        steps: Number t of batches, >= 3.
-        batch: Number b of examples in each batch; a smaller number is valid, too.
-        kept: Share of the examples in a smaller last batch after these, or 0.
-        relation: `zero-out` or `replace-one`.
+        epoch: The epoch.
         direction: `remove` or `add`.
         threshold: Threshold kappa, >= 1.
         res: Width of the cells in local scales, and the mean that may lie beyond them.
@@ -411,35 +378,35 @@ def profile_above(
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
 
     Example:
+        >>> mnist = AllUsedAbove(1 / 1.1, 234, "zero-out", batch=256)
         >>> res = Resolution(fineness=0.1, tail=1e-12)
-        >>> 0.0025 < profile_above(1 / 1.1, 234, 256, 0.0, "zero-out", "remove", 2.7182818, res) < 0.0027
+        >>> 0.0025 < profile_above(mnist, "remove", 2.7182818, res) < 0.0027
         True
     """
-    step = _step(s, steps, batch, relation, direction, threshold, res)
+    step = _step(epoch, direction, threshold, res)
     rough = step
     if res.fineness < COARSE:
         coarse = Resolution(fineness=COARSE, tail=res.tail)
-        rough = _step(s, steps, batch, relation, direction, threshold, coarse)
-    alone = float(_potential(step.one).at(np.zeros(1))[0])
+        rough = _step(epoch, direction, threshold, coarse)
+    alone = float(potential_of(step.one).at(np.zeros(1))[0])
     if alone <= res.tail:
         return alone
     by_rarity = {rarity: by_moments(rough, rarity) for rarity in RARITIES[direction]}
     rarity = min(by_rarity, key=by_rarity.__getitem__)
-    caps = CAPS[(0.5 * rough.others >= CAPS) & (batch / CAPS <= MOST_COUNTED)].tolist()
+    caps = CAPS[(0.5 * rough.others >= CAPS) & (epoch.batch / CAPS <= MOST_COUNTED)].tolist()
     small = 0.02 * min(alone, by_rarity[rarity])
-    start = next((k for k, cap in enumerate(caps) if beyond_cap(cap / 1.5, s) * alone <= small), None)
+    start = next((k for k, cap in enumerate(caps) if beyond_cap(cap / 1.5, epoch.s) * alone <= small), None)
     by_caps = {} if start is None else _near(rough, caps, start)
     least = min(by_caps.values(), default=math.inf)
     found = [alone, *(by_cap(step, cap) for cap, value in by_caps.items() if value == least)]
     if by_rarity[rarity] <= HOPELESS * least:
         found.append(by_moments(step, rarity))
-    return min(found) + kept * (alone - min(found)) * (1.0 + 16.0 * UNIT)
+    return min(found) + epoch.kept * (alone - min(found)) * (1.0 + 16.0 * UNIT)
 
 
-def _step(
-    s: float, steps: int, batch: int, relation: str, direction: str, threshold: float, res: Resolution
-) -> WeightedStep:
+def _step(epoch: AllUsedAbove, direction: str, threshold: float, res: Resolution) -> WeightedStep:
     """Return the number D of `profile_above`."""
+    s, steps, relation = epoch.s, epoch.steps, epoch.relation
     cells = shuffled.cells_of(s, steps, threshold, 0.0, res)
     low = replace(cells, fineness=2.0 * res.fineness, least=cells.least / threshold)
     mirrored = signed_law(s, 1.0 / threshold, shuffled.BRANCHES[relation, OTHER[direction]], steps, low)
@@ -453,7 +420,7 @@ def _step(
         ),
         s=s,
         steps=steps,
-        batch=batch,
+        batch=epoch.batch,
         cells=cells,
     )
 
@@ -472,56 +439,14 @@ def _near(step: WeightedStep, caps: list[float], start: int) -> dict[float, floa
 
 
 @lru_cache(maxsize=16)
-def dominating(
-    s: float, steps: int, batch: int, kept: float, relation: str, tail: float
-) -> RatioDistribution:
+def dominating(epoch: AllUsedAbove, tail: float) -> RatioDistribution:
     """Return a distribution that dominates the ratio of a shuffled epoch that uses all examples.
 
     Args:
-        s: Inverse noise multiplier, > 0.
-        steps: Number t of batches, >= 3.
-        batch: Number b of examples in each batch.
-        kept: Share of the examples in a smaller last batch after these, or 0.
-        relation: `zero-out` or `replace-one`.
+        epoch: The epoch.
         tail: Mean that may be moved to infinity.
 
     Raises:
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
     """
-    profile = partial(profile_above, s, steps, batch, kept, relation)
-    return shuffled.from_profile(profile, shuffled.shift(s, relation), tail, BETWEEN, FINENESS)
-
-
-@dataclass(frozen=True)
-class AllUsedAbove(Ratio):
-    """Ratio that dominates a shuffled epoch that uses all examples; only the upper one is valid.
-
-    Attributes:
-        s: Inverse noise multiplier.
-        steps: Number of batches, >= 3.
-        batch: Number of examples in each batch.
-        kept: Share of the examples in a smaller last batch after these, or 0.
-        relation: `zero-out` or `replace-one`.
-    """
-
-    s: float
-    steps: int
-    batch: int
-    kept: float
-    relation: str
-
-    def build(self, res: Resolution) -> RatioBracket:
-        law = dominating(self.s, self.steps, self.batch, self.kept, self.relation, res.tail)
-        return RatioBracket(lower=law, upper=law)
-
-    @property
-    def width(self) -> float:
-        return 2.0 * self.s
-
-    @property
-    def combinations(self) -> int:
-        return WORK * (1 + self.steps.bit_length())
-
-    @property
-    def levels(self) -> int:
-        return 1
+    return shuffled.from_profile(partial(profile_above, epoch), epoch.shift, tail, BETWEEN, FINENESS)

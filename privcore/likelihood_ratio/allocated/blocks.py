@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privcore.likelihood_ratio.allocated.differences import Branch, factor_law, signed_law
-from privcore.likelihood_ratio.distribution import LikelihoodRangeError
 from privcore.likelihood_ratio.grid import Array
-from privcore.likelihood_ratio.signed import SignedLaw, SumCells, scales, steps_between
+from privcore.likelihood_ratio.potential import from_potential
+from privcore.likelihood_ratio.signed import SignedLaw, SumCells, quantiles, scales, steps_between
 from privcore.numerics.compiled import compiled
-from privcore.numerics.rounding import SUMMED, UNIT
+from privcore.numerics.rounding import UNIT
 
 ANGLES = (-1.0, -0.75, -0.25, 0.375, 0.75, 0.9375, 1.0)
 """Ends of the cells of the angle, finer where the worst one is; multiples of a power of 2."""
@@ -94,11 +94,7 @@ def summed_block(
 
 def _body(one: SignedLaw) -> float:
     """Return the root mean square distance from the median, without the largest distances."""
-    below = np.cumsum(one.p)
-    low, middle, high = (
-        float(one.x[min(one.x.size - 1, int(np.searchsorted(below, share * below[-1])))])
-        for share in (0.01, 0.5, 0.99)
-    )
+    low, middle, high = quantiles(one.x, one.p, (0.01, 0.5, 0.99))
     return math.sqrt(float(one.p @ np.square(np.clip(one.x, low, high) - middle)))
 
 
@@ -169,7 +165,7 @@ def _add_products(x: Array, p: Array, factor: Array, mass: Array, nodes: Array, 
         j = 0
         for k in range(x.size):
             v = factor[i] * x[k]
-            v += 8.0 * 2.0**-53 * abs(v)
+            v += 8.0 * UNIT * abs(v)
             while j < last - 1 and nodes[j + 1] < v:
                 j += 1
             both = mass[i] * p[k]
@@ -291,24 +287,6 @@ def _applied(  # noqa: PLR0913, PLR0917  all of them numbers and arrays, which c
 
 
 def _with_excess(sums: Array, excess: Array, unit: float) -> SignedLaw:
-    """Return a distribution whose mean excess over each of some values is at least a convex function.
-
-    Its masses are differences of slopes. Its own excesses, sums of positive terms, are compared with the
-    function: their quotient is a factor of the masses, at most `SUMMED`.
-
-    Args:
-        sums: Values r, ascending; the function is that of -r.
-        excess: The function.
-        unit: Unit of both.
-    """
-    x, excess = -sums[::-1] * unit, excess[::-1] * unit
-    slopes = (excess[:-1] - excess[1:]) / np.diff(x)
-    slopes = np.maximum.accumulate(np.maximum(slopes, 0.0)[::-1])[::-1]
-    own = np.append(np.cumsum((slopes * np.diff(x))[::-1])[::-1], 0.0) + excess[-1]
-    if not float(np.max(excess / own)) <= 1.0 + SUMMED:
-        raise LikelihoodRangeError
-    more = 1.0 + 2.0 * SUMMED
-    p = np.append(max(0.0, 1.0 - slopes[0]), np.append(slopes[:-1] - slopes[1:], slopes[-1])) * more
-    keep = p > 0.0
-    keep[0] = keep[-1] = True
-    return SignedLaw(x=(x + 4.0 * UNIT * np.abs(x))[keep], p=p[keep], beyond=float(excess[-1]) * more)
+    """Return a distribution whose mean excess over -r is at least a convex function of r."""
+    law = from_potential(-sums[::-1] * unit, excess[::-1] * unit)
+    return replace(law, x=law.x + 4.0 * UNIT * np.abs(law.x))

@@ -12,10 +12,10 @@ has above 0 the distribution of one difference $R_m - \kappa R_n$ and below 0 th
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -30,6 +30,7 @@ from privcore.likelihood_ratio.distribution import (
     Resolution,
 )
 from privcore.likelihood_ratio.grid import Array, choose_edges
+from privcore.likelihood_ratio.potential import hull
 from privcore.likelihood_ratio.ratios import Ratio
 from privcore.likelihood_ratio.signed import SumCells, excess_of_sum
 from privcore.numerics.rounding import SUMMED, UNIT
@@ -58,20 +59,58 @@ WORK = 70
 """Time of a profile for each doubling of the steps, in combinations of two distributions."""
 
 
-class ShuffledEpoch(NamedTuple):
-    """One epoch of shuffled batches that leaves out some examples, or of random allocation in place.
+@dataclass(frozen=True)
+class EpochAbove(Ratio):
+    """Ratio that dominates an epoch, from upper bounds of its profile; only the upper one is valid.
 
     Attributes:
         s: Inverse noise multiplier, > 0.
         steps: Number t of batches.
-        share: Share q of the examples that an epoch uses, in (0, 1]; a larger one is an upper bound.
         relation: `zero-out`, `replace-one`, or `in-place` for an example that is replaced in a random step.
     """
 
     s: float
     steps: int
-    share: float
     relation: str
+
+    @abstractmethod
+    def law(self, tail: float) -> RatioDistribution:
+        """Return the distribution, with a mean that may be moved to infinity."""
+
+    def build(self, res: Resolution) -> RatioBracket:
+        law = self.law(res.tail)
+        return RatioBracket(lower=law, upper=law)
+
+    @property
+    def shift(self) -> float:
+        """The largest shift of an output, in standard deviations."""
+        return (1.0 if self.relation == "zero-out" else 2.0) * self.s
+
+    @property
+    def width(self) -> float:
+        return 2.0 * self.s
+
+    @property
+    def levels(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class ShuffledAbove(EpochAbove):
+    """Ratio that dominates a shuffled epoch that leaves out some examples, or random allocation in place.
+
+    Attributes:
+        share: Share q of the examples that an epoch uses, in (0, 1]; a larger one is an upper bound.
+    """
+
+    share: float
+
+    def law(self, tail: float) -> RatioDistribution:
+        return dominating(self, tail)
+
+    @property
+    def combinations(self) -> int:
+        return WORK * (1 + self.steps.bit_length())
 
 
 BRANCHES = {
@@ -97,7 +136,7 @@ def cells_of(s: float, steps: int, threshold: float, level: float, res: Resoluti
 
 
 def profile_above(
-    epoch: ShuffledEpoch, direction: str, threshold: float, res: Resolution, block: int = 1
+    epoch: ShuffledAbove, direction: str, threshold: float, res: Resolution, block: int = 1
 ) -> float:
     """Return an upper bound of the hockey-stick divergence of a shuffled epoch.
 
@@ -114,11 +153,11 @@ def profile_above(
 
     Example:
         >>> res = Resolution(fineness=0.05, tail=1e-12)
-        >>> epoch = ShuffledEpoch(s=1.0, steps=2, share=2 / 3, relation="zero-out")
+        >>> epoch = ShuffledAbove(s=1.0, steps=2, relation="zero-out", share=2 / 3)
         >>> round(profile_above(epoch, "remove", 1.3498588, res), 4)
         0.1791
     """
-    s, steps, share, relation = epoch
+    s, steps, share, relation = epoch.s, epoch.steps, epoch.share, epoch.relation
     level = (1.0 - share) / share * (threshold - 1.0) * steps
     cells = cells_of(s, steps, threshold, level, res)
     if block == 1:
@@ -129,32 +168,8 @@ def profile_above(
     return share / steps * excess * (1.0 + 16.0 * UNIT)
 
 
-def hull(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return the vertices of the largest convex function below points.
-
-    Every convex function below the points lies below it, so it is still an upper bound of a profile.
-
-    Args:
-        x: Ascending places.
-        y: Upper bounds of a convex function there.
-
-    Example:
-        >>> hull(np.array([0.0, 1.0, 2.0]), np.array([1.0, 0.8, 0.0]))[0]
-        array([0., 2.])
-    """
-    kept: list[int] = []
-    for k in range(x.size):
-        while len(kept) > 1:
-            i, j = kept[-2:]
-            if (y[j] - y[i]) * (x[k] - x[j]) < (y[k] - y[j]) * (x[j] - x[i]):
-                break
-            kept.pop()
-        kept.append(k)
-    return x[kept], y[kept]
-
-
 @lru_cache(maxsize=64)
-def dominating(epoch: ShuffledEpoch, tail: float) -> RatioDistribution:
+def dominating(epoch: ShuffledAbove, tail: float) -> RatioDistribution:
     r"""Return a distribution that dominates the ratio of a shuffled epoch.
 
     Both profiles are computed at some thresholds; the chords between them are above the profiles, which are
@@ -170,12 +185,7 @@ def dominating(epoch: ShuffledEpoch, tail: float) -> RatioDistribution:
     profile, sharper = partial(profile_above, epoch), None
     if epoch.relation == "zero-out" and epoch.s <= SMOOTH and epoch.steps > 1:
         sharper = partial(profile_above, epoch, block=min(BLOCK, epoch.steps))
-    return from_profile(profile, shift(epoch.s, epoch.relation), tail, BETWEEN, FINENESS, sharper)
-
-
-def shift(s: float, relation: str) -> float:
-    """Return the largest shift of an output, in standard deviations."""
-    return (1.0 if relation == "zero-out" else 2.0) * s
+    return from_profile(profile, epoch.shift, tail, BETWEEN, FINENESS, sharper)
 
 
 Profile = Callable[[str, float, Resolution], float]
@@ -222,26 +232,10 @@ def _law(
 ) -> RatioDistribution:
     """Return the distribution whose profiles are chords between upper bounds at 1 and some thresholds."""
     res = Resolution(fineness=fineness, tail=tail)
-    found = []
-    for direction, thresholds in (("remove", removing), ("add", adding)):
-        at: list[float] = []
-        values: list[float] = []
-        other = sharper
-        for number, threshold in enumerate((1.0, *thresholds.tolist())):
-            if sharper and values and values[-1] < DEEP * tail and number % 2:
-                continue  # chords are close enough
-            value = other(direction, threshold, res) if other else math.inf
-            if other is None or number % OFTEN == 0:
-                single = profile(direction, threshold, res)
-                if value > (1.0 - WORTH) * single or value < DEEP * tail:
-                    other = None  # single large outputs exceed large thresholds, so that blocks gain nothing
-                value = min(value, single)
-            at.append(threshold)
-            values.append(value)
-            if len(values) > 1 and value <= tail:
-                break
-        falling: Array = np.minimum.accumulate(np.minimum(values, 1.0))
-        found.append((np.array(at), falling))
+    found = [
+        _points(direction, [1.0, *thresholds.tolist()], profile, sharper, res)
+        for direction, thresholds in (("remove", removing), ("add", adding))
+    ]
     (over, remove), (under, add) = found
     x, y = hull(over, remove)
     z, g = hull(np.append(0.0, 1.0 / under[::-1]), np.append(0.0, (add / under)[::-1]))
@@ -260,6 +254,34 @@ def _law(
     masses = np.concatenate((np.diff(rises), [at_one], -np.diff(falls)))
     places = np.concatenate((z[:-1], x))
     return _rounded(places, np.maximum(masses, 0.0), float(y[-1]), (x, y), (z, g))
+
+
+def _points(
+    direction: str, thresholds: list[float], profile: Profile, sharper: Profile | None, res: Resolution
+) -> tuple[Array, Array]:
+    """Return some of the thresholds, and falling upper bounds of the profile there, until below the tail.
+
+    Single large outputs exceed large thresholds, so the sharper bound gains nothing from some threshold on.
+    Where the profile is deep below `DEEP` tails, every second threshold is enough.
+    """
+    at: list[float] = []
+    values: list[float] = []
+    deep = DEEP * res.tail if sharper else 0.0
+    for number, threshold in enumerate(thresholds):
+        if values and values[-1] < deep and number % 2:
+            continue
+        value = sharper(direction, threshold, res) if sharper else math.inf
+        if sharper is None or number % OFTEN == 0:
+            single = profile(direction, threshold, res)
+            if value > (1.0 - WORTH) * single or value < deep:
+                sharper = None
+            value = min(value, single)
+        at.append(threshold)
+        values.append(value)
+        if len(values) > 1 and value <= res.tail:
+            break
+    falling: Array = np.minimum.accumulate(np.minimum(values, 1.0))
+    return np.array(at), falling
 
 
 def _rounded(
@@ -289,36 +311,3 @@ def _rounded(
         drift_remove=drift,
         drift_add=drift,
     )
-
-
-@dataclass(frozen=True)
-class ShuffledAbove(Ratio):
-    """Ratio that dominates a shuffled epoch that leaves out some examples; only the upper one is valid.
-
-    Attributes:
-        s: Inverse noise multiplier.
-        steps: Number of batches.
-        share: Share of the examples that an epoch uses, in (0, 1].
-        relation: `zero-out`, `replace-one`, or `in-place` for an example that is replaced in a random step.
-    """
-
-    s: float
-    steps: int
-    share: float
-    relation: str
-
-    def build(self, res: Resolution) -> RatioBracket:
-        law = dominating(ShuffledEpoch(self.s, self.steps, self.share, self.relation), res.tail)
-        return RatioBracket(lower=law, upper=law)
-
-    @property
-    def width(self) -> float:
-        return 2.0 * self.s
-
-    @property
-    def combinations(self) -> int:
-        return WORK * (1 + self.steps.bit_length())
-
-    @property
-    def levels(self) -> int:
-        return 1

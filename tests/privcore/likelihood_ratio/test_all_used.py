@@ -8,6 +8,7 @@ import pytest
 
 from privcore.likelihood_ratio.allocated import all_used, shuffled
 from privcore.likelihood_ratio.allocated.all_used import (
+    AllUsedAbove,
     WeightedStep,
     beyond_cap,
     moment,
@@ -15,6 +16,7 @@ from privcore.likelihood_ratio.allocated.all_used import (
     weighted,
 )
 from privcore.likelihood_ratio.distribution import Resolution
+from privcore.likelihood_ratio.potential import potential_of
 from privcore.numerics.gaussian import gaussian_delta_bounds
 
 FINE = Resolution(fineness=0.07, tail=1e-14)
@@ -32,7 +34,9 @@ TABLE = [  # steps 234, sigma 1.1, zero-out, remove: batch, epsilon, and the val
 def test_the_profile_is_near_that_of_another_programme(
     batch: int, epsilon: float, value: float, near: float
 ) -> None:
-    found = profile_above(1.0 / 1.1, 234, batch, 0.0, "zero-out", "remove", math.exp(epsilon), FINE)
+    found = profile_above(
+        AllUsedAbove(1.0 / 1.1, 234, "zero-out", batch, 0.0), "remove", math.exp(epsilon), FINE
+    )
     assert 0.98 * value <= found <= (1.0 + near) * value
 
 
@@ -44,16 +48,17 @@ def test_huge_batches_have_the_bound_of_epochs_that_leave_out_an_example(
 ) -> None:
     kappa = math.exp(epsilon)
     leaving_out = shuffled.profile_above(
-        shuffled.ShuffledEpoch(0.8, 30, 1.0, relation), direction, kappa, FINE
+        shuffled.ShuffledAbove(0.8, 30, relation, 1.0), direction, kappa, FINE
     )
-    found = profile_above(0.8, 30, 10**9, 0.0, relation, direction, kappa, FINE)
+    found = profile_above(AllUsedAbove(0.8, 30, relation, 10**9, 0.0), direction, kappa, FINE)
     assert leaving_out * (1.0 - 1e-9) <= found <= leaving_out * 1.02
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
 def test_larger_batches_leave_a_smaller_bound_below_no_amplification(direction: str) -> None:
     found = [
-        profile_above(0.8, 30, b, 0.0, "zero-out", direction, math.exp(0.5), FINE) for b in (2, 16, 256, 4096)
+        profile_above(AllUsedAbove(0.8, 30, "zero-out", b, 0.0), direction, math.exp(0.5), FINE)
+        for b in (2, 16, 256, 4096)
     ]
     assert found == sorted(found, reverse=True)
     assert found[0] <= gaussian_delta_bounds(1.0 / 0.8, 0.5)[1] * 1.01
@@ -63,7 +68,9 @@ def test_larger_batches_leave_a_smaller_bound_below_no_amplification(direction: 
 
 
 def step_of(s: float, kappa: float, direction: str, batch: int = 2) -> WeightedStep:
-    return all_used._step(s, 3, batch, "zero-out", direction, kappa, Resolution(fineness=0.2, tail=1e-10))
+    return all_used._step(
+        AllUsedAbove(s, 3, "zero-out", batch), direction, kappa, Resolution(fineness=0.2, tail=1e-10)
+    )
 
 
 @pytest.mark.parametrize(("size", "rarity"), [(3, 1), (4, 1), (3, 2), (4, 4)])
@@ -122,7 +129,7 @@ def test_the_mean_over_all_orders_is_below_independent_weights_and_below_the_lar
             for one in itertools.combinations(range(4), 2)
         ]
         independent = np.mean([excess(a, b, level, step) for a in pairs for b in pairs])
-        largest = float(law.p @ all_used._potential(law).at(-level - law.x)) + law.beyond
+        largest = float(law.p @ potential_of(law).at(-level - law.x)) + law.beyond
         assert np.mean(orders) <= independent + 1e-12
         assert independent <= largest * (1.0 + 1e-9)
 
@@ -206,7 +213,7 @@ def test_no_adversary_is_above_the_bound(
     s: float, epsilon: float, batch: int, tries: int, direction: str
 ) -> None:
     rng, kappa = np.random.default_rng(4), math.exp(epsilon)
-    bound = profile_above(s, 3, batch, 0.0, "zero-out", direction, kappa, FINE)
+    bound = profile_above(AllUsedAbove(s, 3, "zero-out", batch, 0.0), direction, kappa, FINE)
     opposed = -np.ones((7, 3 * batch))
     opposed[:, 0] = 1.0
     tried = [opposed] + [rng.choice([-1.0, 1.0, 0.0], (7, 3 * batch)) for _ in range(tries)]

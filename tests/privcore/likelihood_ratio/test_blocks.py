@@ -1,13 +1,15 @@
 """Blocks of shuffled steps: above gradients that follow the sum so far, and close to independent values."""
 
+import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from privcore.likelihood_ratio.allocated.blocks import ANGLES, branches, summed_block
 from privcore.likelihood_ratio.allocated.differences import factor_law, signed_law
-from privcore.likelihood_ratio.allocated.shuffled import ShuffledEpoch, profile_above
+from privcore.likelihood_ratio.allocated.shuffled import ShuffledAbove, profile_above
 from privcore.likelihood_ratio.distribution import Resolution
 from privcore.likelihood_ratio.signed import SignedLaw, SumCells
 
@@ -92,7 +94,7 @@ def programme(s: float, kappa: float, direction: str, steps: int, angles: np.nda
 def test_a_block_of_all_steps_is_above_the_best_adaptive_angles_and_close(
     s: float, epsilon: float, direction: str, steps: int
 ) -> None:
-    kappa, epoch = math.exp(epsilon), ShuffledEpoch(s, steps, 1.0, "zero-out")
+    kappa, epoch = math.exp(epsilon), ShuffledAbove(s, steps, "zero-out", 1.0)
     adaptive = programme(s, kappa, direction, steps, np.linspace(-1.0, 1.0, 9))
     whole = profile_above(epoch, direction, kappa, FINE, steps)
     single = profile_above(epoch, direction, kappa, FINE)
@@ -102,7 +104,7 @@ def test_a_block_of_all_steps_is_above_the_best_adaptive_angles_and_close(
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_a_shorter_block_of_the_other_steps_completes_an_epoch(direction: str) -> None:
-    epoch = ShuffledEpoch(0.5, 6, 1.0, "zero-out")
+    epoch = ShuffledAbove(0.5, 6, "zero-out", 1.0)
     whole, four_and_two, pairs = (profile_above(epoch, direction, 1.1, FINE, block) for block in (6, 4, 2))
     assert whole <= four_and_two <= pairs
 
@@ -119,7 +121,7 @@ ORACLES = [  # dynamic programmes of two other authors, on grids; the last colum
 def test_longer_blocks_fall_from_the_bound_of_one_step_to_the_dynamic_programme(  # a row of a table
     s: float, steps: int, epsilon: float, direction: str, adaptive: float, single: float
 ) -> None:
-    epoch, kappa = ShuffledEpoch(s, steps, 1.0, "zero-out"), math.exp(epsilon)
+    epoch, kappa = ShuffledAbove(s, steps, "zero-out", 1.0), math.exp(epsilon)
     found = [profile_above(epoch, direction, kappa, FINE, block) for block in (1, 8, 25, steps)]
     assert found == sorted(found, reverse=True)
     assert found[0] == pytest.approx(single, rel=6e-3)
@@ -145,3 +147,60 @@ def test_the_angles_are_cells_from_one_end_to_the_other() -> None:
     assert ANGLES[-1] == 1.0
     assert (np.diff(ANGLES) > 0.0).all()
     assert all(math.ldexp(angle, 10).is_integer() for angle in ANGLES)
+
+
+# ------------------------------------ three examples, two batches of one: docs/notes/shuffled-batches.md
+
+OUT = np.arange(-9.0, 9.001, 0.025)
+ATTAINED = [  # the best gradients on a line if both other examples have the same one, and the bound
+    (1.0, 0.3, "remove", 0.17768, 0.17770),
+    (0.5, 0.1, "remove", 0.07918, 0.07924),
+    (1.5, 1.0, "remove", 0.20961, 0.20965),
+    (1.0, 0.3, "add", 0.13022, 0.13124),
+    (1.5, 1.0, "add", 0.12880, 0.13015),
+    (2.0, 0.5, "add", 0.33614, 0.33849),
+]
+
+
+def identical(s: float, kappa: float, direction: str) -> float:
+    """The divergence of all outputs if both others have one gradient, the second one by the first output."""
+
+    def density(mean: float | np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.exp(-0.5 * np.square(OUT - mean)) / math.sqrt(2.0 * math.pi)
+        return found
+
+    def outputs(example: float, first: float, second: np.ndarray) -> np.ndarray:
+        own, one = density(example), density(first)
+        two = np.exp(-0.5 * np.square(OUT[None, :] - second[:, None])) / math.sqrt(2.0 * math.pi)
+        both: np.ndarray = own[:, None] * two + one[:, None] * own[None, :] + one[:, None] * two
+        return both / 3.0
+
+    best = 0.0
+    for first, low, high in itertools.product((-s, s), (-s, s), (-s, s)):
+        for cut in np.arange(-3.0, 4.0, 0.125):
+            second = np.where(cut > OUT, low, high)
+            p, q = outputs(s, first, second), outputs(0.0, first, second)
+            if direction == "add":
+                p, q = q, p
+            best = max(best, float(np.maximum(p - kappa * q, 0.0).sum()) * 0.025**2)
+    return best
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("s", "epsilon", "direction", "attained", "bound"), ATTAINED)
+def test_identical_gradients_of_all_others_attain_the_dynamic_programme(  # a row of a table
+    monkeypatch: pytest.MonkeyPatch, s: float, epsilon: float, direction: str, attained: float, bound: float
+) -> None:
+    kappa = math.exp(epsilon)
+    angles = tuple(np.append(np.linspace(-1.0, 0.5, 25), np.linspace(0.5, 1.0, 33)[1:]))
+    fine: dict[str, Any] = {"NEAR": 0.04, "FINE": 0.02, "FAR": 0.005, "TAIL": 0.3, "ANGLES": angles}
+    for name, value in fine.items():
+        monkeypatch.setattr(f"privcore.likelihood_ratio.allocated.blocks.{name}", value)
+    epoch = ShuffledAbove(s, 2, "zero-out", 2.0 / 3.0)
+    above = profile_above(epoch, direction, kappa, Resolution(fineness=0.01, tail=1e-14), 2)
+    assert above == pytest.approx(bound, abs=1.5e-5)
+    found = identical(s, kappa, direction)
+    assert found == pytest.approx(attained, abs=2e-5)
+    assert found <= above
+    if direction == "remove":
+        assert found >= 0.999 * above

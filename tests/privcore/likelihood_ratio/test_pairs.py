@@ -17,14 +17,13 @@ from privcore.likelihood_ratio.batches import (
     CountedDraws,
     Displaced,
     Opposed,
-    Part,
     Replaced,
     SignedSample,
     Zeroed,
-    _cells,
 )
 from privcore.likelihood_ratio.batches import copies as binomial_counts
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.parts import Part, _cells
 from privcore.likelihood_ratio.profile import delta_lower, delta_upper
 from privcore.likelihood_ratio.questions import Question
 from privcore.likelihood_ratio.ratios import (

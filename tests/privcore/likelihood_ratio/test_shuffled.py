@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from privcore.likelihood_ratio.allocated.opposed import opposed
-from privcore.likelihood_ratio.allocated.shuffled import ShuffledEpoch, dominating, hull, profile_above
+from privcore.likelihood_ratio.allocated.shuffled import ShuffledAbove, dominating, profile_above
 from privcore.likelihood_ratio.distribution import Resolution
+from privcore.likelihood_ratio.potential import hull
 from privcore.likelihood_ratio.profile import delta_lower
 from privcore.numerics.gaussian import gaussian_delta_bounds
 
@@ -56,7 +57,7 @@ def test_one_and_two_batches_are_above_the_quadrature_of_the_explicit_law_and_cl
 ) -> None:
     kappa = math.exp(epsilon)
     true = explicit(s, steps, share, kappa, relation, direction)
-    found = profile_above(ShuffledEpoch(s, steps, share, relation), direction, kappa, FINE)
+    found = profile_above(ShuffledAbove(s, steps, relation, share), direction, kappa, FINE)
     assert true * (1.0 - 1e-3) - 1e-9 <= found <= true * 1.004 + 1e-6  # the quadrature errs where D is 0
 
 
@@ -89,7 +90,7 @@ def test_the_profile_is_that_of_two_other_programmes(  # a row of a table
     near: float,
 ) -> None:
     found = profile_above(
-        ShuffledEpoch(1.0 / sigma, steps, share, relation), direction, math.exp(epsilon), FINE
+        ShuffledAbove(1.0 / sigma, steps, relation, share), direction, math.exp(epsilon), FINE
     )
     assert value * (1.0 - 1e-3) <= found <= value * (1.0 + near)
 
@@ -100,7 +101,7 @@ def test_one_batch_that_uses_all_examples_is_the_gaussian_mechanism(
     relation: str, distance: float, direction: str
 ) -> None:
     for epsilon in (0.1, 1.0, 4.0):
-        found = profile_above(ShuffledEpoch(1.0, 1, 1.0, relation), direction, math.exp(epsilon), FINE)
+        found = profile_above(ShuffledAbove(1.0, 1, relation, 1.0), direction, math.exp(epsilon), FINE)
         exact = gaussian_delta_bounds(1.0 / distance, epsilon)
         assert exact[0] <= found <= exact[1] * 1.002
 
@@ -109,11 +110,11 @@ def test_one_batch_that_uses_all_examples_is_the_gaussian_mechanism(
 def test_more_batches_and_a_smaller_share_leave_a_smaller_bound(relation: str, direction: str) -> None:
     kappa = math.exp(0.5)
     by_steps = [
-        profile_above(ShuffledEpoch(1.0, t, 0.9, relation), direction, kappa, FINE)
+        profile_above(ShuffledAbove(1.0, t, relation, 0.9), direction, kappa, FINE)
         for t in (1, 2, 5, 30, 300)
     ]
     by_share = [
-        profile_above(ShuffledEpoch(1.0, 5, q, relation), direction, kappa, FINE)
+        profile_above(ShuffledAbove(1.0, 5, relation, q), direction, kappa, FINE)
         for q in (1.0, 0.9, 0.5, 0.1)
     ]
     assert by_steps == sorted(by_steps, reverse=True)
@@ -130,7 +131,7 @@ def test_no_profile_is_far_above_that_of_a_revealed_order(
     distance = 2.0 if relation == "replace-one" else 1.0
     for epsilon in (0.01, 1.0, 15.0):
         found = profile_above(
-            ShuffledEpoch(1.0 / sigma, steps, 1.0, relation),
+            ShuffledAbove(1.0 / sigma, steps, relation, 1.0),
             direction,
             math.exp(epsilon),
             Resolution(fineness=0.1, tail=1e-13),
@@ -140,7 +141,7 @@ def test_no_profile_is_far_above_that_of_a_revealed_order(
 
 @pytest.mark.parametrize("relation", ["zero-out", "replace-one"])
 def test_the_dominating_distribution_is_above_both_profiles_and_close(relation: str) -> None:
-    law = dominating(ShuffledEpoch(0.8, 20, 0.95, relation), 1e-12)
+    law = dominating(ShuffledAbove(0.8, 20, relation, 0.95), 1e-12)
     assert float(law.p.sum()) == pytest.approx(1.0, abs=1e-9)
     assert float(law.p @ law.x) + law.infinite == pytest.approx(1.0, abs=1e-9)
     for epsilon in (0.0, 0.05, 0.3, 1.0, 2.5):
@@ -149,7 +150,7 @@ def test_the_dominating_distribution_is_above_both_profiles_and_close(relation: 
         add = float(law.p @ np.maximum(1.0 - kappa * law.x, 0.0))
         for direction, above in (("remove", remove), ("add", add)):
             fine = min(
-                profile_above(ShuffledEpoch(0.8, 20, 0.95, relation), direction, kappa, FINE, block)
+                profile_above(ShuffledAbove(0.8, 20, relation, 0.95), direction, kappa, FINE, block)
                 for block in ((1, 20) if relation == "zero-out" else (1,))
             )
             assert fine * (1.0 - 2e-3) - 1e-13 <= above <= max(1.03 * fine, fine + 2e-5)
@@ -209,23 +210,23 @@ def test_no_adaptive_adversary_is_above_the_bound(
     relation: str, direction: str, s: float, epsilon: float
 ) -> None:
     rng, kappa = np.random.default_rng(11), math.exp(epsilon)
-    bound = profile_above(ShuffledEpoch(s, 2, 2.0 / 3.0, relation), direction, kappa, FINE)
+    bound = profile_above(ShuffledAbove(s, 2, relation, 2.0 / 3.0), direction, kappa, FINE)
     found = max(adversary(rng, s, kappa, relation, direction) for _ in range(150))
     assert (0.5 if direction == "add" else 0.75) * bound < found <= bound
 
 
 def test_ratios_beyond_doubles_are_refused() -> None:
     with pytest.raises(ArithmeticError):
-        profile_above(ShuffledEpoch(30.0, 5, 1.0, "zero-out"), "remove", math.exp(400.0), FINE)
+        profile_above(ShuffledAbove(30.0, 5, "zero-out", 1.0), "remove", math.exp(400.0), FINE)
     with pytest.raises(ArithmeticError):
-        dominating(ShuffledEpoch(1000.0, 10, 0.9, "zero-out"), 1e-12)
+        dominating(ShuffledAbove(1000.0, 10, "zero-out", 0.9), 1e-12)
 
 
 @pytest.mark.parametrize(
     ("s", "steps", "share"), [(1e-6, 10, 0.9), (1e-3, 1, 0.9), (1.0, 1, 1e-6), (0.05, 1, 0.5)]
 )
 def test_the_ends_of_the_domain_have_a_dominating_distribution(s: float, steps: int, share: float) -> None:
-    law = dominating(ShuffledEpoch(s, steps, share, "zero-out"), 1e-12)
+    law = dominating(ShuffledAbove(s, steps, "zero-out", share), 1e-12)
     assert (law.p > 0.0).all()
     assert float(law.p @ law.x) + law.infinite == pytest.approx(1.0, abs=1e-9)
     revealed = share * gaussian_delta_bounds(1.0 / s, 0.0)[1]
@@ -250,7 +251,7 @@ IN_PLACE = [(0.5, 0.1), (1.0, 0.5), (1.5, 1.0)]
 @pytest.mark.parametrize(("s", "epsilon"), IN_PLACE)
 def test_the_opposite_gradient_in_a_random_step_is_enclosed_closely(s: float, epsilon: float) -> None:
     true = replaced((s, s), (-s, -s), math.exp(epsilon))
-    upper = profile_above(ShuffledEpoch(s, 2, 1.0, "in-place"), "remove", math.exp(epsilon), FINE)
+    upper = profile_above(ShuffledAbove(s, 2, "in-place", 1.0), "remove", math.exp(epsilon), FINE)
     law = opposed(s, 2, Resolution(fineness=0.02, tail=1e-13), 1.0, (1.0, -1.0))
     assert 0.998 * true <= delta_lower(law, epsilon, "remove") <= true * (1.0 + 1e-4)
     assert true * (1.0 - 1e-4) <= upper <= 1.004 * true
@@ -267,5 +268,5 @@ def test_no_adaptive_replacement_in_a_random_step_is_above_the_opposite_gradient
         cut = rng.normal()
         example, neighbour = ((each[0], np.where(cut < GRID, each[1], each[2])) for each in (x, y))
         most = max(most, replaced(example, neighbour, kappa))
-    bound = profile_above(ShuffledEpoch(s, 2, 1.0, "in-place"), "remove", kappa, FINE)
+    bound = profile_above(ShuffledAbove(s, 2, "in-place", 1.0), "remove", kappa, FINE)
     assert 0.75 * bound < most <= bound
