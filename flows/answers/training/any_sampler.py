@@ -8,7 +8,7 @@ from typing import Any
 from flows.answers.ask import UncoveredError
 from flows.answers.explain import Explanation
 from flows.answers.parse import DROP_LAST, UNKNOWN, loader
-from flows.answers.question import OF_ONE, question, run_of
+from flows.answers.question import OF_ONE, adjacency_of, question, run_of
 from flows.answers.show import bracket_text, kind_of
 from flows.answers.sourced import Sourced
 from flows.answers.training.compare import SchemeRow, problems
@@ -74,7 +74,8 @@ class AnySampler:
 def any_sampler(rows: Sequence[SchemeRow]) -> AnySampler:
     """Return the rows that apply to the run, with the bracket that holds for all of them.
 
-    The second row of shuffling is left out if it has no bracket.
+    The second row of shuffling is left out if it has no bracket and the first one is about the same relation:
+    its upper end, at most that of no amplification, holds for all loaders that shuffle.
 
     Raises:
         UncoveredError: Nothing is stored for a row, and it must not be computed.
@@ -86,8 +87,13 @@ def any_sampler(rows: Sequence[SchemeRow]) -> AnySampler:
         Status.TIMEOUT.value: LimitError,
         Status.OUT_OF_MEMORY.value: LimitError,
     }
-    rows = [row for row in rows if row.bracket or row.sampling != DROP_LAST]
-    found = [row for row in rows if row.problem is not None]
+    relations = {row.sampling: adjacency_of(row.problem) for row in rows if row.problem is not None}
+    covered = relations.get(DROP_LAST) == relations.get("shuffling")
+    found = [
+        row
+        for row in rows
+        if row.problem is not None and (row.bracket or row.sampling != DROP_LAST or not covered)
+    ]
     for row in found:
         if row.bracket is None:
             reason = "nothing is stored" if row.status == "missing" else row.notes[-1].rstrip(".")

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 import privsweep as ps
+from flows.answers.ask import UncoveredError
 from flows.answers.parse import DROP_LAST, LOADERS, SAMPLING, loader
+from flows.answers.training.any_sampler import any_sampler
+from flows.answers.training.compare import SchemeRow, problems
 from flows.answers.training.noise import NoiseForAny, find_noise
-from privcore import find_problem
+from privcore import Bracket, find_problem
 from tests.flows.small_store import Command, point, store_of
 
 pytestmark = pytest.mark.sampled(6)
@@ -123,6 +126,29 @@ def test_a_loader_that_drops_the_last_batch_may_be_the_worst(privsweep: Command)
     assert "worst      shuffling-drop-last: DataLoader(shuffle=True, drop_last=True)" in privsweep.out
     assert privsweep("noise", "--epsilon", 2, *words[2:]) == 0
     assert "worst      shuffling-drop-last: " in privsweep.out
+
+
+@pytest.mark.parametrize("relation", ["zero-out", "replace-one"])
+def test_shuffling_covers_a_missing_answer_about_dropped_batches(relation: str) -> None:
+    assert len(any_sampler(rows_without_dropped(relation)).rows) == len(rows_without_dropped(relation)) - 1
+
+
+def test_with_add_remove_a_missing_answer_about_dropped_batches_leaves_none_for_every_sampler() -> None:
+    """It may be the largest, and the row of shuffling is about another relation."""
+    with pytest.raises(UncoveredError, match="shuffling-drop-last has no bracket"):
+        any_sampler(rows_without_dropped("add-remove"))
+
+
+def rows_without_dropped(relation: str) -> list[SchemeRow]:
+    """The rows of a run, with any brackets, and without one for batches that are dropped."""
+    sizes = {"examples": 1000, "batch_size": 300, "sigma": 2.0, "delta": 1e-5, "adjacency": relation}
+    asked, _ = problems(sizes)
+    return [
+        SchemeRow(sampling=name, problem=problem, status="missing", notes=("It is not stored.",))
+        if name == DROP_LAST
+        else SchemeRow(sampling=name, problem=problem, bracket=Bracket(lower=0.5, upper=2.0))
+        for name, problem in asked.items()
+    ]
 
 
 # ------------------------------------------------------------------------------------------------- noise
