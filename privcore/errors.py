@@ -13,14 +13,16 @@ class ExitCode(IntEnum):
 
     DONE = 0
     FAILED = 1
-    """Some points failed, or a check failed: a store is damaged, or two tables contradict each other."""
+    """A check failed: a store is damaged, or two tables contradict each other. A crash has this code, too."""
     MISUSE = 2
     UNCOVERED = 3
     """The store has no answer that covers the question."""
     LIMIT = 4
     """A limit on time or memory was reached."""
     GONE = 5
-    """Ray or Prefect became unreachable."""
+    """Ray or Prefect became unreachable, or a run did not store all points."""
+    UNANSWERED = 6
+    """A run stored all points, but some have no answer. No crash of Python or Ray has this code."""
     INTERRUPTED = 130
     """Interrupted by Ctrl-C: the code that shells report for it."""
 

@@ -279,7 +279,7 @@ def _leave() -> None:
 def _sentences(beginning: str) -> Iterator[None]:
     """Turn an error of Ray into an `EngineError` of one sentence."""
     _import()
-    from ray.exceptions import AuthenticationError, RayError
+    from ray.exceptions import AuthenticationError
 
     try:
         yield
@@ -289,9 +289,9 @@ def _sentences(beginning: str) -> Iterator[None]:
             f"{beginning}: it refused the token, or is not a Ray head; set RAY_AUTH_MODE=token and "
             "RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes."
         ) from error
-    except (OSError, RuntimeError, ValueError, RayError) as error:
-        reason = " ".join((str(error) or repr(error)).split())
-        raise EngineError(f"{beginning}: {reason[:300]}") from error
+    except Exception as error:  # Ray raises this class itself if its first node does not start
+        reason = " ".join((str(error) or repr(error)).split()).partition(". ")[0].rstrip(".")
+        raise EngineError(f"{beginning}: {reason[:300]}.") from error
 
 
 def _set_environment() -> None:

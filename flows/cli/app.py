@@ -246,8 +246,8 @@ def _assembled() -> typer.Typer:
         cls=DocumentedGroup,
         name="privsweep",
         help="Compute rigorous bounds of differential privacy for grids of problems, and store them in Parquet.",
-        epilog="Exit codes: 0 done, 1 some points failed, 2 misuse, 3 the store has no answer, "
-        "4 a limit was reached, 5 Ray or Prefect is not available, 130 interrupted.",
+        epilog="Exit codes: 0 done, 1 a check failed, 2 misuse, 3 the store has no answer, 4 a limit was reached, "
+        "5 Ray or Prefect is not available, 6 some points of a run have no answer, 130 interrupted.",
         callback=_options,
         no_args_is_help=True,
         pretty_exceptions_enable=False,

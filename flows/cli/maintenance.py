@@ -134,7 +134,7 @@ def repair(
         say(as_json(_repair_content(done), indent=1))
     else:
         _show_repair(done, dry_run)
-    if done.hopeless or any(report.now.missing for report in done.reports):
+    if done.hopeless:
         raise typer.Exit(ExitCode.FAILED)
 
 

@@ -302,7 +302,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     else:
         _show_report(report, store)
     if report.now.failed:
-        raise typer.Exit(ExitCode.FAILED)
+        raise typer.Exit(ExitCode.UNANSWERED)
 
 
 def _print_json(content: Any) -> None:

@@ -56,6 +56,8 @@ class MethodRuns:
 
     def state(self) -> State[None]:
         """Return the state of the whole run, from the batches that it computed."""
+        if self._all.points < self._expected.total():
+            return _incomplete(self._all, self._expected.total())
         silent = [
             f"{method} on {problem}" for (problem, method), each in self._running.items() if each.is_silent
         ]
@@ -108,9 +110,15 @@ class _MethodRun:
             return Cancelled(message=f"Interrupted. {self._tally}.")
         if self._error is not None:
             return Failed(message=f"{type(self._error).__name__}: {self._error} {self._tally}.")
+        if self._tally.points < self._expected:
+            return _incomplete(self._tally, self._expected)
         if self._tally.is_silent:
             return Failed(message=f"No point has an answer. {self._tally}.")
         return _completed(self._tally)
+
+
+def _incomplete(tally: StatusTally, expected: int) -> State[None]:
+    return Failed(message=f"Computed {tally.points} of {expected} points. {tally}.")
 
 
 def _completed(tally: StatusTally) -> State[None]:

@@ -98,6 +98,8 @@ def run(
                 tell(done)
                 watch(plan, done)
             yield done
+        if after(plan, reported, sweep, store)[0].missing:  # before Prefect records success
+            raise StoppedError("The run ended, but the store lacks some of its points")
 
     plan = Plan(total=0)
     with sigterm_interrupts():

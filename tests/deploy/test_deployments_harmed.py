@@ -320,6 +320,18 @@ def test_a_cancelled_run_keeps_its_batches_and_the_next_computes_the_rest(
     assert rows(prefect.root / "cancelled", "select count(distinct point_id) from results") == POINTS
 
 
+def test_a_run_whose_ray_is_killed_at_its_start_is_a_success_only_with_all_points(
+    prefect: PrefectHere, sweep: Callable[[str, str], str]
+) -> None:
+    path = sweep("raylet", SLOW.format(name="raylet", seconds=0.1, points=POINTS))
+    run_id = prefect.start_run("faulty", retry_delay=2, sweep=path, store="raylet")
+    find = lambda: [each for each in prefect.below_worker() if each.name() == "raylet"]
+    prefect.wait(find, "Ray starts")[0].kill()
+    run = prefect.end_of(run_id)
+    stored = rows(prefect.root / "raylet") if parts(prefect.root / "raylet") else 0
+    assert run["state_type"] in ({"COMPLETED"} if stored == POINTS else {"CRASHED", "FAILED"})
+
+
 def test_sigterm_ends_a_run_with_one_sentence(prefect: PrefectHere, sweep: Callable[[str, str], str]) -> None:
     path = sweep("terminated", SLOW.format(name="terminated", seconds=0.1, points=POINTS))
     run_id = prefect.start_run("faulty", sweep=path, store="terminated")

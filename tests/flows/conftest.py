@@ -5,8 +5,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -29,7 +30,11 @@ class Running:
     """A command line at work. Its output goes to files: a pipe stays open as long as any descendant lives."""
 
     def __init__(
-        self, arguments: tuple[str, ...], folder: Path, environment: dict[str, str] | None = None
+        self,
+        arguments: tuple[str, ...],
+        folder: Path,
+        environment: dict[str, str] | None = None,
+        program: Sequence[str | Path] = (sys.executable, SCRIPT),
     ) -> None:
         self.output = tempfile.TemporaryFile("w+", dir=folder)  # noqa: SIM115  closed in `end`
         self.errors = tempfile.TemporaryFile("w+", dir=folder)  # noqa: SIM115
@@ -39,7 +44,7 @@ class Running:
         }  # as users have it
         environment = bare | {"PYTHONPATH": path, "HOME": str(folder / "home")} | (environment or {})
         self.process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), *arguments],
+            [*program, *arguments],
             env=environment,
             cwd=folder,
             stdin=subprocess.DEVNULL,
@@ -88,8 +93,8 @@ def start(folder: Path) -> Iterator[Start]:
     """Start `privsweep ARGUMENTS`; processes that still run at the end of the module are killed."""
     started: list[Running] = []
 
-    def start(*arguments: object, environment: dict[str, str] | None = None) -> Running:
-        started.append(Running(tuple(map(str, arguments)), folder, environment))
+    def start(*arguments: object, **more: Any) -> Running:
+        started.append(Running(tuple(map(str, arguments)), folder, **more))
         return started[-1]
 
     yield start

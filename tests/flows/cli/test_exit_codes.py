@@ -133,8 +133,8 @@ def test_an_error_of_a_library_that_ctrl_c_interrupted_is_an_interrupt(
     assert run(["run", "quickstart"]) == ExitCode.INTERRUPTED
 
 
-@pytest.mark.parametrize(("status", "code"), [("ok", ExitCode.DONE), ("timeout", ExitCode.FAILED)])
-def test_a_run_exits_with_1_exactly_if_points_have_failed(
+@pytest.mark.parametrize(("status", "code"), [("ok", ExitCode.DONE), ("timeout", ExitCode.UNANSWERED)])
+def test_a_run_exits_with_6_exactly_if_points_have_failed(
     status: str, code: ExitCode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     now = Coverage(sweep="quickstart", total=1, statuses={status: 1})

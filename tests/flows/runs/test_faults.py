@@ -252,13 +252,13 @@ def test_a_method_has_a_task_run_in_each_run_that_ends_as_the_run_did(story: Sto
     assert story.reports
 
 
-def test_a_method_without_any_answer_fails_for_prefect_and_ends_with_code_1(
+def test_a_method_without_any_answer_fails_for_prefect_and_ends_with_code_6(
     folder: Path, process: Run
 ) -> None:
     spec = folder / "hopeless.toml"
     spec.write_text(HOPELESS)
     code, out, err = process("run", spec, "--engine", "ray", "--store", folder / "hopeless", "--workers", 1)
-    assert code == 1, err
+    assert code == 6, err
     assert "2 computed, 0 stored before, 2 failed" in out
     assert flows("hopeless") == ["FAILED"]
 
@@ -347,7 +347,7 @@ def test_on_ray_only_the_points_that_kill_their_workers_are_crashed(folder: Path
     spec.write_text(MIXED.replace("STEPS", "[1, 6]"))
     store = folder / "mixed"
     code, out, err = process("run", spec, "--engine", "ray", "--store", store, "--json")
-    assert code == 1, err
+    assert code == 6, err
     assert json.loads(out)["statuses"] == {"ok": 1, "not_applicable": 2, "crashed": 1}
     with open_store(store) as opened:
         (row,) = opened.sql("select steps, detail from failures").to_pylist()
