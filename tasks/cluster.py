@@ -109,6 +109,18 @@ def why_refused(host: str, port: int) -> str | None:
     return None
 
 
+LOOPBACK = "127.0.0.1", "localhost", "::1"
+
+
+def bypass_proxies(address: Address | None) -> None:
+    """Make this process and its children reach the loopback interface and a cluster without a proxy."""
+    host = urlsplit(f"//{address.text.rpartition('//')[2]}").hostname if address else None
+    given = os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")
+    direct = dict.fromkeys([*filter(None, given.split(",")), *LOOPBACK, *([host] if host else [])])
+    # Programs read one of the two; if both are set, most read the first.
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(direct)
+
+
 UNUSED = -1  # the port of a service that does not exist, as agents without the dashboard report it
 
 

@@ -12,7 +12,7 @@ from privcore.parameter import Integer
 from storage.place.folder import Folder
 from tasks import dispatch
 from tasks.batch import Batch
-from tasks.cluster import checked, named_cluster
+from tasks.cluster import bypass_proxies, checked, named_cluster
 from tasks.cluster import processors as processors_of
 from tasks.guard import Guard
 from tasks.work import Done, Job, run_batch
@@ -131,8 +131,10 @@ def run(
         return run_serially(batches, job, place)
 
     require("ray", "The engine ray")
-    if cluster := named_cluster(address):
-        return dispatch.run_on_cluster(batches, job, place, checked(cluster), workers)
+    cluster = named_cluster(address)
+    bypass_proxies(cluster and checked(cluster))
+    if cluster:
+        return dispatch.run_on_cluster(batches, job, place, cluster, workers)
     return dispatch.run_here(batches, job, place, workers or cores())
 
 

@@ -1,5 +1,6 @@
 """The address of a Ray cluster: refused at once if it is unreachable, otherwise left to Ray."""
 
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from privcore.errors import DomainError
 from storage.place.located import located
 from tasks import engine
-from tasks.cluster import Address, checked, named_cluster, why_unreachable
+from tasks.cluster import Address, bypass_proxies, checked, named_cluster, why_unreachable
 from tasks.errors import EngineError
 from tasks.guard import Limits
 from tasks.work import Job
@@ -39,6 +40,23 @@ def test_an_address_at_which_no_cluster_can_ever_be_is_misuse(address: str, reas
     expected = rf"^Expected host:port of a Ray cluster, got --ray-address .*: {reason}.*\.$"
     with pytest.raises(DomainError, match=expected):
         checked(Address(address, "--ray-address"))
+
+
+@pytest.mark.parametrize(
+    ("given", "address", "direct"),
+    [
+        ({"NO_PROXY": "example.org"}, "10.0.0.7:6379", "example.org,127.0.0.1,localhost,::1,10.0.0.7"),
+        ({"no_proxy": "localhost,a", "NO_PROXY": "b"}, None, "localhost,a,127.0.0.1,::1"),
+        ({}, "[fd00::7]:6379", "127.0.0.1,localhost,::1,fd00::7"),
+    ],
+)
+def test_loopback_and_the_cluster_bypass_a_proxy_besides_what_the_user_names(
+    given: dict[str, str], address: str | None, direct: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, given.get(name, ""))
+    bypass_proxies(Address(address, "--ray-address") if address else None)
+    assert os.environ["no_proxy"] == os.environ["NO_PROXY"] == direct
 
 
 def test_a_host_that_nobody_knows_does_not_answer() -> None:

@@ -58,6 +58,20 @@ def test_a_run_whose_ray_dies_at_its_start_is_no_success_of_a_role(
         assert not opened.stored("unamplified-epsilon")
 
 
+@pytest.mark.thorough
+@pytest.mark.xdist_group("ray")
+@pytest.mark.parametrize("name", ["http_proxy", "HTTPS_PROXY", "all_proxy"])
+def test_a_run_works_in_spite_of_a_proxy_that_reaches_nothing(
+    name: str, folder: Path, start: Callable[..., Any]
+) -> None:
+    (folder / "proxy.toml").write_text(SWEEP.format(method="unamplified.exact"))
+    words = ("run", "proxy.toml", "--engine", "ray", "--store", folder / name, "--workers", 1)
+    nowhere = {name: "http://127.0.0.1:9", "NO_PROXY": "example.org", "no_proxy": ""}
+    code, out, err = start(*words, environment=nowhere).end()
+    assert code == 0, err
+    assert "100 points, 100 computed" in out
+
+
 def test_a_run_whose_parts_disappear_is_no_success(tmp_path: Path) -> None:
     sweep = parse(SWEEP.format(method="unamplified.exact").encode(), "whole.toml")
 
