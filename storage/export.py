@@ -19,11 +19,12 @@ from storage.parts import parts, problem_of
 from storage.place import layout
 from storage.place.folder import Folder
 from storage.schema import IMPORTED_ROWS, PROBLEM_KEY, SCHEMA_VERSION, VERSION_KEY, schema_for
-from storage.sql.macros import literal, macros
+from storage.sql.macros import COMPARED, literal, macros
 from storage.sql.views import (
     best_of_one,
     best_of_several,
     chosen,
+    current,
     fields_of,
     quote,
     sql_type,
@@ -294,17 +295,18 @@ def store_sql(place: Folder) -> str:
     """Return the statements that create views and macros over a store's parts, with relative paths.
 
     Args:
-        place: The store; only problems with parts in it are read.
+        place: The store; problems without parts are left out, except those of the macro `compare`.
 
     Raises:
         StoreError: A file is not part of the store.
     """
     held = {problem_of(path) for path in parts(place)}
-    known = {kind.name: schema_for(kind) for kind in PROBLEMS}  # problems of other releases are left out
+    kinds = [kind for kind in PROBLEMS if kind.name in {*held, *COMPARED}]  # of this release
+    known = {kind.name: schema_for(kind) for kind in PROBLEMS}
     statements = ["create schema if not exists brackets"]
-    if listed := [kind for kind in PROBLEMS if kind.name in held]:
+    if listed := [kind for kind in kinds if kind.name in held]:
         statements.append(_check(listed))
-    for kind in PROBLEMS:
+    for kind in kinds:
         view = view_name(kind.name)
         rows = chosen(f"({_rows(kind, has_parts=kind.name in held)})")
         best = best_of_several if kind.name in held else best_of_one  # shorter, and equal without rows
@@ -317,17 +319,22 @@ def store_sql(place: Folder) -> str:
     statements += [_sweeps(has_sweeps), *views(known, held)]
     statements.append(f"create or replace view {IMPORTED_ROWS}")
     statements.append(f"create or replace view superseded as {superseded_rows()}")
-    statements += macros()
-    return _HEAD + "".join(f"\n{statement.strip()};\n" for statement in statements)
+    statements += macros(kinds)
+    # The longest condition of all views is a macro, and lines are not indented: a third of the file.
+    newest = f"create or replace macro is_current(method, method_version) as ({current()})"
+    short = (each.replace(current(), "is_current(method, method_version)") for each in statements)
+    lines = (re.sub(r"\n\s+", "\n", each.strip()) for each in (newest, *short))
+    return _HEAD + "".join(f"\n{each};\n" for each in lines)
 
 
 def _rows(kind: type[Problem], *, has_parts: bool) -> str:
     """Return the query for all rows of a problem; a column that a part lacks is null or has its default."""
     schema, defaults = schema_for(kind), kind.defaults()
-    typed = ", ".join(f"null::{sql_type(field.type)} as {quote(field.name)}" for field in schema)
+    lacking = [field for field in schema if not (has_parts and _is_required(kind, field))]
+    typed = ", ".join(f"null::{sql_type(field.type)} as {quote(field.name)}" for field in lacking)
     rows = f"(select {typed}, null::varchar as part where false)"
     if has_parts:
-        # The union with an empty query of all current columns adds columns that all parts lack.
+        # The union with an empty query adds columns that all parts lack.
         rows += f"""
             union all by name from read_parquet('{layout.DATA}/problem={kind.name}/*.parquet',
             union_by_name = true, hive_partitioning = false, filename = 'part')"""
@@ -346,20 +353,32 @@ def _column(name: str, default: Value | None, parameter: Parameter | None) -> st
     return column if column == f"r.{quote(name)}" else f"{column} as {quote(name)}"
 
 
+def _is_required(kind: type[Problem], field: pa.Field) -> bool:
+    """Return whether every part of a problem has a column."""
+    return not field.nullable and field.name not in kind.defaults()
+
+
 def _check(kinds: Sequence[type[Problem]]) -> str:
     """Return the statement that raises an error, naming the part, if the views would misread a part."""
-    expected = []
+    expected: dict[str, list[str]] = {}
     for kind in kinds:
-        defaults = kind.defaults()
         for field in schema_for(kind):
             physical = _PHYSICAL.get(sql_type(field.type), "BYTE_ARRAY")
-            required = not field.nullable and field.name not in defaults
-            expected.append(f"('{kind.name}', '{field.name}', '{physical}', {str(required).lower()})")
+            described = f"'{field.name}', '{physical}', {str(_is_required(kind, field)).lower()}"
+            expected.setdefault(described, []).append(f"'{kind.name}'")
+    every = [f"'{kind.name}'" for kind in kinds]
+    columns = ", ".join(
+        f"({'null' if names == every else '[' + ', '.join(names) + ']'}, {each})"
+        for each, names in expected.items()
+    )
     files = ", ".join(f"'{layout.DATA}/problem={kind.name}/*.parquet'" for kind in kinds)
     problem = "regexp_extract(file_name, 'problem=([^/]*)/[^/]*$', 1)"
     return f"""
 set variable privsweep_checked = (
-    with expected(problem, name, type, required) as (values {", ".join(expected)}),
+    with expected as (
+        select unnest(coalesce(problems, [{", ".join(every)}])) as problem, name, type, required
+        from (values {columns}) as columns(problems, name, type, required)
+    ),
     found as (
         select file_name, {problem} as problem, name, type from parquet_schema([{files}])
         where num_children is null

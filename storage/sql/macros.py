@@ -3,7 +3,8 @@
 They are generated from the problem classes, and give the results of `storage.sql.lookup` by plain search.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from privcore import PROBLEMS, find_problem
 from privcore.numerics.profile_chord import LARGEST_FALL, LARGEST_LOSS, LARGEST_RATIO, LARGEST_RISE, TERMS
@@ -112,19 +113,14 @@ def source(kind: type[Problem]) -> str:
     return "{" + ", ".join(f"'{name}': b.{name}" for name in kind.parameters) + "}"
 
 
-def ends(kind: type[Problem], asked: str, carried: str = "") -> str:
+def ends(kind: type[Problem]) -> str:
     """Return a query with the columns `low` and `high`: each is a struct, or null without a bound.
 
     Its members are `bound`, which is the end, or its negative for a lower end; `method`, `source` and
     `point`, those of the stored problem; and `also_method`, `also` and `also_point`, those of a second one if
     the end follows from two.
-
-    Args:
-        kind: The problem.
-        asked: The relation with the questions, named `asked`.
-        carried: A column of this relation that the query returns too.
     """
-    also = f", {carried}" if carried else ""
+    asked = _asked(kind)
     if not kind.exp_convex:
         low, high = (
             f"(select min({_corner(kind, end)}) {_corners(kind, end)})" for end in ("lower", "upper")
@@ -132,8 +128,8 @@ def ends(kind: type[Problem], asked: str, carried: str = "") -> str:
         none = "also := null, also_method := null, also_point := null::varchar"
         return f"""
             select case when low is not null then struct_insert(low, {none}) end as low,
-                   case when high is not null then struct_insert(high, {none}) end as high{also}
-            from (select {low} as low, {high} as high{also} from {asked})"""
+                   case when high is not null then struct_insert(high, {none}) end as high
+            from (select {low} as low, {high} as high from {asked})"""
     (name,) = kind.exp_convex
     by_value = {
         end: f"""(
@@ -143,16 +139,18 @@ def ends(kind: type[Problem], asked: str, carried: str = "") -> str:
         for end in ("lower", "upper")
     }
     return f"""
-        select {_better("low", "0")} as low, {_better("high", "'inf'::double")} as high{also}
+        select better_end(low, low_chord, 0) as low,
+               better_end(high, high_chord, 'inf'::double) as high
         from (
-            select low, high, {_chord_below()} as low_chord, {_chord_above()} as high_chord{also}
+            select low, high, chord_below(lows, highs, place) as low_chord,
+                   chord_above(highs, place) as high_chord
             from (
                 select place, {_best("lows", name, ">=", "place")} as low,
                        {_best("highs", name, "<=", "place")} as high,
-                       {_each("lows", name, ">=")} as lows, {_each("highs", name, "<=")} as highs{also}
+                       {_each("lows", name, ">=")} as lows, {_each("highs", name, "<=")} as highs
                 from (
                     select asked.{name} as place, {_nearby(kind, name)} as nearby,
-                           {by_value["lower"]} as lows, {by_value["upper"]} as highs{also}
+                           {by_value["lower"]} as lows, {by_value["upper"]} as highs
                     from {asked}
                 ) as found
             ) as found
@@ -194,9 +192,8 @@ def _each(corners: str, name: str, side: str) -> str:
     return f"list_transform({found}, lambda best: {{'place': best.source.{name}, 'corner': best}})"
 
 
-def _chord_above() -> str:
-    """Return the best chord above the question, from two corners as in `epsilon_above`."""
-    return f"""(
+_CHORD_ABOVE = f"""
+    create or replace macro chord_above(highs, place) as (
         with pairs as (
             select l.corner as near, r.corner as far, l.corner.bound as most,
                    (place - l.place) / (r.place - l.place) as share,
@@ -210,12 +207,12 @@ def _chord_above() -> str:
         gains as (select *, chord_logarithm(u) * {LESS} as gain from ratios)
         select min({{'bound': least(most, (most - gain) + most * {MOVE}), 'near': near, 'far': far}})
         from gains
-    )"""
+    )
+    """
+"""Macro for the best chord above the question, from two corners as in `epsilon_above`."""
 
-
-def _chord_below() -> str:
-    """Return the best extended chord below the question, from two corners as in `epsilon_below`."""
-    return f"""(
+_CHORD_BELOW = f"""
+    create or replace macro chord_below(lows, highs, place) as (
         with pairs as (
             select l.corner as near, r.corner as far, -l.corner.bound as least_here, r.corner.bound as most,
                    (l.place - place) / (r.place - l.place) as ratio, place < l.place as smaller,
@@ -246,20 +243,22 @@ def _chord_below() -> str:
             from moved
         )
         select min({{'bound': -bound, 'near': near, 'far': far}}) from bounds where bound > 0
-    )"""
+    )
+    """
+"""Macro for the best extended chord below the question, from two corners as in `epsilon_below`."""
 
 
-def _better(end: str, nothing: str) -> str:
-    """Return the corner or the chord, with the smaller bound, as the struct that `ends` describes."""
-    chord = f"{end}_chord"
-    return f"""
-        case when {chord}.bound < coalesce({end}.bound, {nothing})
-        then {{'bound': {chord}.bound, 'method': {chord}.near.method, 'source': {chord}.near.source,
-               'also': {chord}.far.source, 'also_method': {chord}.far.method,
-               'point': {chord}.near.point, 'also_point': {chord}.far.point}}
-        when {end} is not null
-        then {{'bound': {end}.bound, 'method': {end}.method, 'source': {end}.source,
-               'also': null, 'also_method': null, 'point': {end}.point, 'also_point': null}} end"""
+_BETTER = """
+    create or replace macro better_end(best, chord, nothing) as
+    case when chord['bound'] < coalesce(best['bound'], nothing)
+    then {'bound': chord['bound'], 'method': chord['near'].method, 'source': chord['near'].source,
+          'also': chord['far'].source, 'also_method': chord['far'].method,
+          'point': chord['near'].point, 'also_point': chord['far'].point}
+    when best is not null
+    then {'bound': best['bound'], 'method': best['method'], 'source': best['source'],
+          'also': null, 'also_method': null, 'point': best['point'], 'also_point': null} end
+    """
+"""Macro for the corner or the chord, with the smaller bound, as the struct that `ends` describes."""
 
 
 SHORT = {
@@ -295,8 +294,6 @@ COMPARED_WITH = {
 }
 """Fields of these schemes in `compare`: Poisson sampling has the same examples in a step on average."""
 
-_POINTS = ("point", "also_point")
-
 _HELPERS = (
     """
     create or replace macro expected(given, holds, what) as case when holds then true
@@ -308,24 +305,44 @@ _HELPERS = (
     """,
     RATE_AT_LEAST,
     *SERIES,
+    _CHORD_ABOVE,
+    _CHORD_BELOW,
+    _BETTER,
+    f"""
+    create or replace macro tables_of(points) as coalesce((
+        select list(distinct i.source order by i.source) from {IMPORTS} as i
+        join (select unnest(points) as point_id) as used using (point_id)
+    ), [])
+    """,
+    """
+    create or replace macro sound(problem, lower, upper) as case when lower > upper then error(
+        'The store contradicts itself about ' || problem || '; see the view conflicts and `privsweep verify`.'
+    ) else true end
+    """,
 )
 
 
-def macros() -> list[str]:
-    """Return the statements that create the macros.
+def macros(kinds: Iterable[type[Problem]] = PROBLEMS) -> list[str]:
+    """Return the statements that create the macros of these problems, with those of `compare` among them.
 
     `<problem>_at(field := value, ...)` gives one row: the best proved bracket, with its sources.
     `<problem>_noise(epsilon := value, ...)` gives the smallest stored noise whose upper end meets the target.
     `compare(...)` gives a row for each scheme of choosing the examples of a step.
     """
     made: dict[str, tuple[str, str]] = {}
-    for kind in PROBLEMS:
-        fields = {name: name for name in kind.parameters}
-        made[f"{view_name(kind.name)}_at"] = _signature(kind, ()), _at(kind, fields)
+    for kind in kinds:
+        view, signature = view_name(kind.name), _signature(kind, ())
+        made[f"{view}_ends"] = signature, ends(kind)
+        made[f"{view}_at"] = signature, _at(kind)
         for name in NOISE:
             if name in kind.monotone and kind.asks not in kind.parameters:
-                made[f"{view_name(kind.name)}_noise"] = _signature(kind, (name,)), _noise(kind, name)
-    made |= {short: made[long] for short, long in SHORT.items()}
+                made[f"{view}_noise"] = _signature(kind, (name,)), _noise(kind, name)
+    for short, long in SHORT.items():
+        if long not in made:
+            continue
+        signature = made[long][0]
+        names = re.findall(r"(\w+) :=", signature)
+        made[short] = signature, f"from {_call(long, dict(zip(names, names, strict=True)))}"
     made["compare"] = _signature(find_problem(COMPARED[0]), ()), _compare()
     tables = [f"create or replace macro {n}({signature}) as table {q}" for n, (signature, q) in made.items()]
     return [*_HELPERS, *tables]
@@ -352,43 +369,30 @@ def literal(value: Value | None) -> str:
     )
 
 
-def _asked(
-    kind: type[Problem], expressions: Mapping[str, str], also: Mapping[str, str], from_sizes: bool = True
-) -> str:
+def _asked(kind: type[Problem]) -> str:
     """Return the relation of one row with the question, checked and in the types of the fields.
 
     The user's expressions occur only here, where none of our names is in scope that could shadow theirs.
-
-    Args:
-        kind: The problem.
-        expressions: The user's expression for each field.
-        also: The user's expressions for other numbers, which may be any number from 0.
-        from_sizes: Whether examples and batch size may replace steps and sampling probability.
     """
     columns, checks = [], []
-    for name in expressions:
-        parameter, given = kind.parameters[name], f"given.{name}"
+    for name, parameter in kind.parameters.items():
+        given = f"given.{name}"
         checks.append(_check(name, parameter.domain, _condition(parameter, given)))
         columns.append(f"{_typed(parameter, given)} as {name}")
-    for name in also:
-        number = f"as_double(given.{name})"
-        checks.append(_check(name, "[0, inf)", f"({number} >= 0 and {number} < 'inf'::double)"))
-        columns.append(f"{number} as {name}")
-    sizes = {name: name for name in sizes_of(kind)} if from_sizes else {}
-    every = {**expressions, **also, **sizes}
+    every = [*kind.parameters, *sizes_of(kind)]
     names = ", ".join(every)
-    given = f"(select {', '.join(every.values())}) as given({names})"
+    given = f"(select {names}) as given({names})"
     # no `as` inside: later expressions would see such names
-    if from_sizes and sampler_of(kind):
+    if sampler_of(kind):
         given = given.replace(" as given(", " as raw(")
         given = f"(select {', '.join(sized(kind, name) for name in every)} from {given}) as given({names})"
         checks.insert(0, sound_sizes(kind))
     return f"(select {', '.join(columns)} from {given} where {' and '.join(checks)}) as asked"
 
 
-def _check(name: str, domain: str, condition: str) -> str:
+def _check(name: str, domain: str, condition: str, relation: str = "given") -> str:
     expected = f"{name} in {domain}".replace("'", "''")
-    return f"expected(given.{name}, {condition}, '{expected}')"
+    return f"expected({relation}.{name}, {condition}, '{expected}')"
 
 
 def _condition(parameter: Parameter, given: str) -> str:
@@ -416,16 +420,9 @@ def _typed(parameter: Parameter, given: str) -> str:
     return f"{given}::varchar"
 
 
-def _sound(kind: type[Problem], lower: str, upper: str) -> str:
-    """Return a condition that is true or raises an error; it is in a `where`, since columns may be unused."""
-    contradiction = (
-        f"The store contradicts itself about {kind.name}; see the view conflicts and `privsweep verify`."
-    )
-    return f"case when {lower} > {upper} then error('{contradiction}') else true end"
-
-
-def _at(kind: type[Problem], given: Mapping[str, str], from_sizes: bool = True) -> str:
-    """Return the query for the bracket of a problem; the arguments are as in `_asked`."""
+def _at(kind: type[Problem]) -> str:
+    """Return the query for the bracket of a problem."""
+    found = _call(f"{view_name(kind.name)}_ends", _same(kind))
     return f"""
         select '{kind.name}' as problem,
                coalesce(-found.low.bound, 0) as lower, coalesce(found.high.bound, 'inf') as upper,
@@ -433,18 +430,15 @@ def _at(kind: type[Problem], given: Mapping[str, str], from_sizes: bool = True) 
                found.low.source as lower_from, found.high.source as upper_from,
                found.low.also as lower_also, found.high.also as upper_also,
                found.low.also_method as lower_also_method, found.high.also_method as upper_also_method,
-               {_tables(*(f"found.{end}.{point}" for end in ("low", "high") for point in _POINTS))}
-        from ({ends(kind, _asked(kind, given, {}, from_sizes))}) as found
-        where {_sound(kind, "-found.low.bound", "found.high.bound")}"""
+               {_tables("found.low", "found.high")}
+        from {found} as found
+        where sound('{kind.name}', -found.low.bound, found.high.bound)"""
 
 
-def _tables(*points: str) -> str:
-    """Return the column of the published tables from which rows with these ids came."""
-    return f"""
-        coalesce((
-            select list(distinct i.source order by i.source) from {IMPORTS} as i
-            join (select unnest([{", ".join(points)}]) as point_id) as used using (point_id)
-        ), []) as {IMPORTS}"""
+def _tables(*ends: str) -> str:
+    """Return the column of the published tables from which rows of these ends came."""
+    points = ", ".join(f"{end}.{point}" for end in ends for point in ("point", "also_point"))
+    return f"tables_of([{points}]) as {IMPORTS}"
 
 
 def _noise(kind: type[Problem], noise: str) -> str:
@@ -452,23 +446,25 @@ def _noise(kind: type[Problem], noise: str) -> str:
 
     An end from two stored problems holds for the larger one of their noises.
     """
-    given = {name: name for name in kind.parameters if name != noise}
-    question = _asked(kind, given, {kind.asks: kind.asks})
-    stored = f"(select distinct b.{noise} from brackets.{view_name(kind.name)} as b) as stored"
-    every = f"(select * from {question}, {stored}) as asked"
+    target = f"as_double(target.{kind.asks})"
+    check = _check(kind.asks, "[0, inf)", f"({target} >= 0 and {target} < 'inf'::double)", "target")
+    values = f"(select list(distinct b.{noise}) from brackets.{view_name(kind.name)} as b)"
+    # A question is checked also if no noise is stored.
+    stored = f"(select unnest(coalesce({values}, [1]))) as stored({noise})"
+    found = _call(f"{view_name(kind.name)}_ends", _same(kind) | {noise: f"stored.{noise}"})
     return f"""
         select '{kind.name}' as problem, found.least.noise as {noise}, found.least.upper as upper,
                found.least.high.method as upper_method, found.least.high.source as upper_from,
                found.least.high.also as upper_also, found.least.high.also_method as upper_also_method,
-               {_tables(*(f"found.least.high.{point}" for point in _POINTS))}
+               {_tables("found.least.high")}
         from (
             select min({{
                 'noise': greatest(high.source.{noise}, high.also.{noise}),
                 'upper': high.bound, 'lower': low.bound, 'high': high
-            }}) filter (high.bound <= {kind.asks}) as least
-            from ({ends(kind, every, kind.asks)})
+            }}) filter (high.bound <= {target}) as least
+            from (select {kind.asks}) as target({kind.asks}), {stored}, {found} where {check}
         ) as found
-        where found.least is not null and {_sound(kind, "-found.least.lower", "found.least.upper")}"""
+        where found.least is not null and sound('{kind.name}', -found.least.lower, found.least.upper)"""
 
 
 def _compare() -> str:
@@ -477,9 +473,20 @@ def _compare() -> str:
     for kind in map(find_problem, COMPARED):
         once = kind.name == "shuffling-epsilon"
         other = SHUFFLED if once else COMPARED_WITH.get(kind.name, {})
-        given = {name: other.get(name, name) for name in kind.parameters}
+        sizes = [] if kind.name in COMPARED_WITH else sizes_of(kind)
+        given = {name: other.get(name, name) for name in (*kind.parameters, *sizes)}
         applies = "participations = 1" if once else "true"
         columns = f"problem, lower, upper, lower_method, upper_method, {IMPORTS}"
-        query = _at(kind, given, from_sizes=kind.name not in COMPARED_WITH)
-        rows.append(f"select {columns} from (select {applies}) as scheme(applies), ({query}) where applies")
+        call = _call(f"{view_name(kind.name)}_at", given)
+        rows.append(f"select {columns} from (select {applies}) as scheme(applies), {call} where applies")
     return " union all ".join(rows)
+
+
+def _same(kind: type[Problem]) -> dict[str, str]:
+    """Return the arguments of a macro of a problem, each with its own name as its value."""
+    return {name: name for name in (*kind.parameters, *sizes_of(kind))}
+
+
+def _call(macro: str, given: Mapping[str, str]) -> str:
+    """Return a call of a macro with these expressions as its arguments."""
+    return f"{macro}({', '.join(f'{name} := {expression}' for name, expression in given.items())})"

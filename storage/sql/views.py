@@ -131,9 +131,11 @@ def current() -> str:
     A method whose numbers changed has a higher version. Answers of its older versions are used only if all
     that changed is the width.
     """
-    used = used_versions().items()
-    older = [f"not (method = '{name}' and method_version < {n})" for name, n in used if n > 1]
-    return " and ".join(older)
+    changed: dict[int, list[str]] = {}
+    for name, n in used_versions().items():
+        changed.setdefault(n, []).append(f"'{name}'")
+    older = [f"method_version < {n} and method in ({','.join(changed[n])})" for n in changed if n > 1]
+    return f"not ({' or '.join(older)})" if older else "true"
 
 
 def superseded_rows() -> str:
@@ -235,18 +237,9 @@ def _union(
     tables: str, names: Iterable[str], types: Mapping[str, str], problems: Mapping[str, pa.Schema]
 ) -> str:
     """Return the query for the columns of several problems, in which the fields of the others are null."""
-
-    def column(name: str, schema: pa.Schema) -> str:
-        if name not in types:
-            return quote(name)
-        value = quote(name) if name in schema.names else "null"
-        return f"{value}::{types[name]} as {quote(name)}"
-
-    selects = (
-        f'select {", ".join(column(name, schema) for name in names)} from {tables}."{view_name(problem)}"'
-        for problem, schema in problems.items()
-    )
-    return " union all ".join(selects)
+    fields = ", ".join(f"null::{kind} as {quote(name)}" for name, kind in types.items())
+    rows = " union all by name ".join(f'from {tables}."{view_name(problem)}"' for problem in problems)
+    return f"select {quoted(names)} from ((select {fields} where false) union all by name {rows})"
 
 
 # Contradictions between stored answers: to one point, or of two methods to one problem.

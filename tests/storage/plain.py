@@ -12,6 +12,7 @@ sys.path = [p for p in sys.path if not (pathlib.Path(p or ".") / "privcore").exi
 assert importlib.util.find_spec("storage") is None
 import duckdb
 connection = duckdb.connect()
+connection.execute("set enable_progress_bar = false")
 answers = []
 try:
     connection.execute(pathlib.Path("store.sql").read_text())

@@ -7,6 +7,9 @@ from privcore import Answer, Status
 from storage import open_store, write_manifest
 from storage.export import store_sql, write_store_sql
 from storage.place.located import located
+from storage.sql.macros import COMPARED
+from storage.table.lookup_table import import_lookup_table, read_lookup_table
+from storage.table.shipped import shipped_file
 from tests.storage.made_up import Claims, epsilon, manifest, put, row, rows
 from tests.storage.plain import plainly
 
@@ -74,6 +77,20 @@ def test_an_empty_store_has_all_views_and_macros(root: Path) -> None:
     counts = [f"select count(*) from {view}" for view in VIEWS]
     nothing = "select lower, upper from epsilon_at(sigma := 1, steps := 10, delta := 1e-5)"
     assert plainly(root, *counts, nothing) == [*([["0"]] for _ in VIEWS), [["0.0", str(math.inf)]]]
+
+
+@pytest.mark.thorough
+def test_the_file_of_the_shipped_table_is_below_100_kb(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRIVSWEEP_TABLE")
+    shipped = shipped_file()
+    assert shipped is not None
+    import_lookup_table(read_lookup_table(shipped), located(root), checked=False)
+    assert len(set(root.glob("data/problem=*"))) == 9
+    assert write_store_sql(located(root)).stat().st_size < 100_000
+    query = "from compare(sigma := 0.83, steps := 1000, delta := 3e-6) order by problem"
+    (answer,) = plainly(root, query)
+    assert answer == as_texts(root, query)
+    assert [each[0] for each in answer] == sorted(COMPARED)
 
 
 def test_the_file_holds_no_absolute_path_and_is_written_only_where_it_changes(varied: Path) -> None:
