@@ -23,6 +23,7 @@ from storage.sql.views import (
     CHOICE,
     best_of_one,
     best_of_several,
+    comments,
     fields_of,
     quote,
     quoted,
@@ -225,7 +226,8 @@ def _finish(
 ) -> None:
     """Add the tables and views that depend on all problems."""
     _load_sweeps(connection, sweeps)
-    connection.execute(";".join(views(schema_of, set(map(problem_of, parts)))))
+    statements = [*views(schema_of, set(map(problem_of, parts))), *comments()]
+    connection.execute(";".join(["begin", *statements, "commit"]))  # one transaction is faster
     connection.execute(f"create or replace table {IMPORTED_ROWS}")
     connection.execute(f"create or replace table superseded as {superseded_rows()}")
 

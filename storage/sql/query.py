@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +90,8 @@ LIMIT_BYTES = 2_000_000_000
 ROWS = 10_000
 """Least number of rows in a piece of a result; Python objects for twice as many fit into memory."""
 _AROUND = re.compile(r"^Invalid Input Error: Python exception occurred while executing the UDF: \w+: ")
+_DESCRIBING = re.compile(r"\s*describe\b", re.IGNORECASE)
+_COMMENT = "(select any_value(c.comment) from duckdb_columns() as c where c.column_name = d.column_name)"
 _READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 
@@ -137,6 +139,8 @@ def pieces(
     if not limit_seconds >= 0:
         raise QueryError(f"Expected a limit of at least 0 seconds, got {limit_seconds:g}.")
     _refuse_all_but_select(cursor, query)
+    if _DESCRIBING.match(query):  # DuckDB's table lacks the comments
+        query = f"select d.*, {_COMMENT} as comment from (\n{_bare(query)}\n) as d"
     left = limit_seconds
     opened: list[pa.RecordBatchReader] = []  # the cursor runs nothing else until it is closed
     # In a separate thread, because DuckDB would delay Ctrl-C until the end of the query.
@@ -194,8 +198,19 @@ def _refuse_all_but_select(cursor: duckdb.DuckDBPyConnection, query: str) -> Non
         raise QueryError(_sentence(error)) from error
     if len(statements) != 1:
         raise QueryError(f"Expected one SELECT, got {len(statements)} statements.")
-    if statements[0].type not in _READING:
-        raise QueryError(f"Expected one SELECT, got {statements[0].type.name}.")
+    (statement,) = statements
+    if statement.type is duckdb.StatementType.MULTI:  # its first statement collects the columns of a PIVOT
+        with suppress(duckdb.Error):  # only queries can be in parentheses
+            if len(cursor.extract_statements(f"from (\n{_bare(statement.query)}\n)")) == 1:
+                return
+        raise QueryError("Expected one SELECT, got another statement around a PIVOT.")
+    if statement.type not in _READING:
+        raise QueryError(f"Expected one SELECT, got {statement.type.name}.")
+
+
+def _bare(query: str) -> str:
+    """Return a statement without its semicolon."""
+    return query.strip("; \t\r\n")
 
 
 def _explained(step: Callable[[], Any]) -> Any:

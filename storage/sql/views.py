@@ -14,7 +14,7 @@ from privcore.parameter import Text
 from privcore.problem import LookupAxis
 from privcore.registry import used_versions
 from storage.errors import StoreError
-from storage.schema import BOOKKEEPING, IMPORTED, IMPORTS, MARK, MARKED, import_text, object_in
+from storage.schema import BOOKKEEPING, IMPORTED, IMPORTS, MARK, MARKED, import_text, object_in, schema_for
 
 CHOICE = f"""
     case status when 'ok' then 0 when 'not_applicable' then 1 when 'crashed' then 3 else 2 end,
@@ -202,6 +202,42 @@ def views(problems: Mapping[str, pa.Schema], held: Collection[str]) -> list[str]
         select distinct problem_id, problem, {_assumption(types)} as assumed
         from results where assumed <> ''
         """,
+    ]
+
+
+ENDS_OF_BEST = {
+    "lower": "Best proved lower end, or 0",
+    "upper": "Best proved upper end, or infinity",
+    **{f"{end}_method": f"Method that proved the {end} end, or null" for end in ("lower", "upper")},
+    **{f"{end}_point": f"Point of the {end} end: `point_id` in results" for end in ("lower", "upper")},
+}
+"""Meanings of the columns of `best` that `results` lacks or has with other meanings."""
+
+
+def meanings() -> dict[str, dict[str, str]]:
+    """Return the meaning of each column of the views `results` and `best`.
+
+    A field that differs between problems has all of its meanings.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for kind in PROBLEMS:
+        for field in schema_for(kind):
+            found.setdefault(field.name, {})[field.metadata[b"meaning"].decode()] = None
+    columns = {name: "; or: ".join(texts) for name, texts in found.items()}
+    columns["part"] = "Parquet file that has the row, below the folder data"
+    best = {name: text for name, text in columns.items() if name not in BOOKKEEPING | {"part"}}
+    return {
+        "results": columns,
+        "best": {name: columns[name] for name in ("problem_id", "problem")} | best | ENDS_OF_BEST,
+    }
+
+
+def comments() -> list[str]:
+    """Return the statements that comment on the columns of the views `results` and `best`."""
+    return [
+        f"comment on column {view}.{quote(name)} is " + "'" + text.replace("'", "''") + "'"
+        for view, columns in meanings().items()
+        for name, text in columns.items()
     ]
 
 

@@ -1,4 +1,4 @@
-"""Tables of docs/sweeps.md, made from the code: `python -m tests.docs.sweeps` writes them into the page."""
+"""Tables of docs/sweeps.md and docs/sql.md, made from the code: `python -m tests.docs.sweeps` writes them."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,15 +10,19 @@ from flows.spec.schema import first_paragraph, schema
 from flows.spec.value_schema import RULE_TEXTS
 from privcore import METHODS, PROBLEMS, answering
 from privcore.parameter import Parameter, Value
+from storage.schema import BOOKKEEPING
+from storage.sql.views import ENDS_OF_BEST, meanings
 
 PAGE = Path(__file__).parents[2] / "docs" / "sweeps.md"
+SQL = PAGE.with_name("sql.md")
 
 Rows = list[tuple[str, ...]]
 
 
-def written(text: str) -> str:
-    """Return the page with the tables that the code gives."""
-    for name, content in tables().items():
+def written(page: Path) -> str:
+    """Return a page with the tables that the code gives."""
+    text = page.read_text(encoding="utf-8")
+    for name, content in (columns() if page == SQL else tables()).items():
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
         head, rest = text.split(begin)
         _, tail = rest.split(end)
@@ -46,6 +50,17 @@ def tables() -> Mapping[str, str]:
         "fields": table(("field", "domain", "meaning"), fields),
         "options": table(("method", "option", "default", "domain", "meaning"), options),
     }
+
+
+def columns() -> Mapping[str, str]:
+    """Return the table of the columns that are not fields of problems, in Markdown."""
+    rows: Rows = [
+        (code(view), code(name), meaning)
+        for view, meant in meanings().items()
+        for name, meaning in meant.items()
+        if name in BOOKKEEPING | {"part", *ENDS_OF_BEST}
+    ]
+    return {"columns": table(("view", "column", "meaning"), rows)}
 
 
 def by_name(each: tuple[str, Parameter]) -> tuple[str, str]:
@@ -108,4 +123,5 @@ def code(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for each in (PAGE, SQL):
+        each.write_text(written(each), encoding="utf-8")

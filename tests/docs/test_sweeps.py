@@ -1,12 +1,16 @@
 """The page on the format of sweeps shows every key, problem, field and option that the code declares."""
 
+from pathlib import Path
+
+import pytest
+
 from privcore import METHODS, PROBLEMS
-from tests.docs.sweeps import PAGE, tables, written
+from tests.docs.sweeps import PAGE, SQL, tables, written
 
 
-def test_the_tables_of_the_page_are_made_from_the_code() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert written(page) == page, "run python -m tests.docs.sweeps"
+@pytest.mark.parametrize("page", [PAGE, SQL], ids=lambda page: page.name)
+def test_the_tables_of_the_page_are_made_from_the_code(page: Path) -> None:
+    assert written(page) == page.read_text(encoding="utf-8"), "run python -m tests.docs.sweeps"
 
 
 def test_every_field_and_option_has_a_row() -> None:

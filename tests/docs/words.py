@@ -83,7 +83,9 @@ def texts(file: Path, kind: str | None = None) -> Iterator[tuple[str, int, str]]
     else:
         fenced = False
         for line, written in enumerate(content.splitlines(), 1):
-            text = "" if written in STORED else written
+            text = written
+            for stored in STORED:
+                text = text.replace(stored, "")
             fenced ^= text.startswith("```")
             if fenced or text.startswith("```"):
                 continue

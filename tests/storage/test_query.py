@@ -60,6 +60,10 @@ def store(root: Path) -> Iterator[Store]:
         "vacuum",
         "begin",
         "select 1; drop view results",
+        "create temp table mine as pivot results on status using count(*)",
+        "copy (pivot results on status using count(*)) to '{root}/x.csv'",
+        "delete from main.unamplified_epsilon where 1 in (from (pivot results on status using count(*)))",
+        "pivot results on status using count(*)); drop view results; from (select 1",
         "select 1; select 2",
         "explain analyze copy (select 1) to '{root}/x.csv'",
         "explain analyze delete from main.unamplified_epsilon",
@@ -105,10 +109,27 @@ def test_everything_that_reads_is_allowed(store: Store) -> None:
         ("values (1), (2)", 2),
         ("describe results", store.sql("from results").num_columns),
         ("explain select 1", 1),
+        ("show tables", store.sql("show tables").num_rows),
+        ("summarize results", store.sql("from results").num_columns),
+        ("table results", 3),
+        ("pivot results on status using count(*) group by problem;", 1),
+        ("with p as (pivot results on status using count(*) group by problem) from p -- a table", 1),
+        ("describe pivot results on status using count(*) group by problem", 2),
+        ("unpivot results on lower, upper into name side value bound", 6),
         ("select sigma, upper from results where upper > 1 order by sigma limit 2;", 2),
         ("select problem, count(*), max(finished_at) from results group by problem", 1),
     ]:
         assert store.sql(query).num_rows == count
+
+
+def test_every_column_of_results_and_best_has_a_comment_that_describe_shows(store: Store) -> None:
+    commented = "from duckdb_columns() where table_name in ('results', 'best') and comment <> ''"
+    (count,) = store.sql(f"select count(*) as n {commented}").to_pylist()
+    assert count["n"] == sum(store.sql(f"from {view}").num_columns for view in ("results", "best"))
+    shown = {row["column_name"]: row["comment"] for row in store.sql("DESCRIBE results;").to_pylist()}
+    assert list(shown) == store.sql("from results").column_names
+    assert all(shown.values())
+    assert shown["confidence"] == "Probability of the enclosure; 1 is a proof"
 
 
 def test_times_are_in_utc_wherever_one_asks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
