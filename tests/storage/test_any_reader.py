@@ -1,10 +1,15 @@
 """Readers of Parquet files get all columns and rows of a store with several problems, as its page shows."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -44,7 +49,10 @@ def columns(store: Path) -> set[str]:
     return {name for part in parts for name in pq.read_schema(part).names}
 
 
-@pytest.mark.parametrize("reader", ["by_pyarrow", "by_pandas", "by_polars"])
+READERS = ["by_pyarrow", "by_pandas", "by_polars"]
+
+
+@pytest.mark.parametrize("reader", READERS)
 def test_pyarrow_pandas_and_polars_read_all_columns_and_rows(
     reader: str, store: Path, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,6 +60,7 @@ def test_pyarrow_pandas_and_polars_read_all_columns_and_rows(
     monkeypatch.chdir(store.parent)
     found: dict[str, Any] = {}
     exec(code.replace('"store/data"', repr(str(store / "data"))), found)
+    assert sorted(each for each in found if each.startswith("by_")) == sorted(READERS)
     read = found[reader]
     names = read.schema.names if reader == "by_pyarrow" else list(read.columns)
     assert sorted(names) == sorted(columns(store))
@@ -60,6 +69,40 @@ def test_pyarrow_pandas_and_polars_read_all_columns_and_rows(
         ids = {each["point_id"] for each in opened.sql("select point_id from results").to_pylist()}
     values = read["point_id"].to_pylist() if reader == "by_pyarrow" else list(read["point_id"])
     assert set(values) == ids
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pq.read_table,
+        pd.read_parquet,
+        pl.read_parquet,
+        lambda path: pl.read_parquet(f"{path}/*.parquet"),
+        lambda path: ds.dataset(path).to_table(),
+        lambda path: ds.dataset(path, partitioning="hive").to_table(),
+        lambda path: duckdb.execute(f"from '{path}/*.parquet'").df(),
+    ],
+    ids=["pq", "pandas", "polars", "polars-glob", "dataset", "dataset-hive", "duckdb"],
+)
+def test_the_folder_of_a_problem_needs_no_option(read: Callable[[str], Any], store: Path) -> None:
+    for folder in store.glob("data/*"):
+        (part,) = folder.glob("*.parquet")
+        found = read(str(folder))
+        assert len(found) == 1
+        names = found.schema.names if isinstance(found, pa.Table) else list(found.columns)
+        assert sorted(names) == sorted(pq.read_schema(part).names)
+
+
+def test_the_calls_that_the_page_advises_against_fail_or_lose_columns(store: Path) -> None:
+    data = str(store / "data")
+    for quiet in (pd.read_parquet(data), pq.read_table(data), ds.dataset(data).to_table()):
+        assert len(quiet) == 3
+        assert quiet.shape[1] < len(columns(store))
+    for path in (data, f"{data}/**/*.parquet"):
+        with pytest.raises(pl.exceptions.SchemaError, match="extra column"):
+            pl.read_parquet(path)
+    with pytest.raises(pa.ArrowTypeError, match="Field problem has incompatible types"):
+        ds.dataset(data, partitioning="hive")
 
 
 def test_duckdb_reads_all_columns_and_rows(store: Path, page: str) -> None:
