@@ -296,6 +296,10 @@ def _sentences(beginning: str) -> Iterator[None]:
     try:
         yield
     except (AuthenticationError, ConnectionError) as error:
+        if "Could not find any running Ray instance" in str(error):  # at the address `auto`
+            raise EngineError(
+                f"{beginning}: no Ray runs on this machine; start it, or give the host:port of its head."
+            ) from error
         # The port accepts connections, as was checked. A wrong token raises one of several errors.
         raise SetupError(
             f"{beginning}: it refused the token, or is not a Ray head; set RAY_AUTH_MODE=token and "

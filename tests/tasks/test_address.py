@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Iterator
+from importlib.metadata import files
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from privcore.errors import DomainError
 from storage.place.located import located
 from tasks import engine
-from tasks.cluster import Address, bypass_proxies, checked, named_cluster, why_unreachable
+from tasks.cluster import Address, _sentences, bypass_proxies, checked, named_cluster, why_unreachable
 from tasks.errors import EngineError
 from tasks.guard import Limits
 from tasks.work import Job
@@ -93,6 +94,20 @@ def test_ray_is_started_here_unless_a_cluster_is_named_and_the_option_wins(
     if value is not None:
         monkeypatch.setenv("RAY_ADDRESS", value)
     assert str(named_cluster(option)) == named
+
+
+def test_the_address_auto_without_a_cluster_is_named_and_no_token() -> None:
+    """Ray would also find the clusters of other tests, so its error is raised here, in its own words."""
+    (source,) = [file for file in files("ray") or () if str(file) == "ray/_private/services.py"]
+    said = "Could not find any running Ray instance"
+    assert f'"{said}' in source.read_text()
+    beginning = "The Ray cluster at RAY_ADDRESS=auto cannot be joined"
+    with pytest.raises(EngineError) as caught, _sentences(beginning):
+        raise ConnectionError(f"{said}. Please specify the one to connect to by setting `--address` flag.")
+    assert str(caught.value) == (
+        f"{beginning}: no Ray runs on this machine; start it, or give the host:port of its head."
+    )
+    assert caught.value.exit_code == 5, "an outage, and no misuse"
 
 
 def test_a_dead_cluster_is_refused_before_the_first_batch_is_asked_for(
