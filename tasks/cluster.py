@@ -260,7 +260,7 @@ def _init(path: list[str], **how: Any) -> None:
     import ray
     from ray.job_config import JobConfig
 
-    with _own_sigterm():
+    with _signals_wait():
         job = JobConfig(_py_driver_sys_path=_Path(path))
         ray.init(log_to_driver=False, logging_level=logging.ERROR, job_config=job, **how)
 
@@ -373,11 +373,31 @@ def _silence() -> Iterator[None]:
 
 
 @contextmanager
-def _own_sigterm() -> Iterator[None]:
-    """Restore the handler of SIGTERM, which ray.init replaces by a handler that exits."""
-    before = signal.getsignal(signal.SIGTERM)
+def _signals_wait() -> Iterator[None]:
+    """Let Ctrl-C, SIGTERM and SIGHUP wait until the end of the block, in which Ray starts.
+
+    An interrupted `ray.init` leaves compiled code behind that crashes at the end of the process, and so does
+    its own handler of SIGTERM, which is not installed. Its processes ignore Ctrl-C, and inherit that SIGHUP
+    is blocked, which a closed terminal sends to them, too.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    stops = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in stops}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, lambda number, _: came.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    install = signal.signal
+    signal.signal = lambda *_: None
     try:
         yield
     finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
+        signal.signal = install
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])

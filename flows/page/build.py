@@ -13,7 +13,7 @@ from pathlib import Path
 from flows.page.data import catalogue
 from flows.page.stored import browser_content, content, tables
 from flows.printing import as_json
-from flows.runs.signals import sigterm_interrupts
+from flows.runs.signals import signals_interrupt
 from privcore import DomainError
 from storage import Store, StoreError
 from storage.errors import reason
@@ -127,7 +127,7 @@ def _others(folder: Path) -> list[str]:
 def _write(out: Path, files: dict[str, bytes]) -> None:
     """Write the files to a scratch folder and move it into place; then remove the older page."""
     try:
-        with sigterm_interrupts():
+        with signals_interrupt():
             _replace(out.resolve(), files)
     except OSError as error:
         raise StoreError(f"Cannot write {out}: {reason(error)}.") from error

@@ -20,7 +20,7 @@ from flows.page.connections import connections
 from flows.page.impatient import SILENCE, Impatient
 from flows.page.live import LARGEST, BusyError, Desk
 from flows.printing import as_json
-from flows.runs.signals import sigterm_interrupts
+from flows.runs.signals import signals_interrupt
 from privcore import DomainError, PrivsweepError
 from storage import Store
 
@@ -145,7 +145,7 @@ def serve(store: Store, port: int, ready: Callable[[str], None]) -> None:
     """
     most = connections()
     with (
-        sigterm_interrupts(),
+        signals_interrupt(),
         _listening(port) as listening,
         tempfile.TemporaryDirectory(prefix="privsweep-page-") as scratch,
         Desk() as desk,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from flows.runs.plan import Share
 from flows.runs.server import HomeError, SchedulerError, own_server
-from flows.runs.signals import sigterm_interrupts
+from flows.runs.signals import signals_interrupt
 from privcore.extras import require
 from storage.errors import StoreError
 from storage.place.disk import is_sheltered, make_private
@@ -56,7 +56,7 @@ def under_prefect(name: str, shares: Iterable[Share], outcomes: Iterator[Done | 
             nonlocal begun
             begun = True
             methods = MethodRuns(shares)
-            with sigterm_interrupts():  # Prefect installs its own handler here
+            with signals_interrupt():  # Prefect installs its own handler here
                 try:
                     for done in chain(early, outcomes):
                         if done is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flows.runs import orchestration
 from flows.runs.plan import MAX_POINTS, Plan, TooLargeError, make_plan
 from flows.runs.progress import beating
-from flows.runs.signals import sigterm_interrupts
+from flows.runs.signals import signals_interrupt
 from flows.runs.status import Coverage, Reported, after, coverage, is_broken, record
 from flows.spec.sweep import Sweep
 from privcore.errors import ExitCode, PrivsweepError
@@ -102,7 +102,7 @@ def run(
             raise StoppedError("The run ended, but the store lacks some of its points")
 
     plan = Plan(total=0)
-    with sigterm_interrupts():
+    with signals_interrupt():
         try:
             plan = make_plan(
                 sweep,

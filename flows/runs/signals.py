@@ -1,9 +1,9 @@
-"""Signals that let a process clean up before it ends: SIGTERM as Ctrl-C, and the exit of its parent."""
+"""Signals that let a process clean up before it ends: SIGTERM, SIGHUP, and the exit of its parent."""
 
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
@@ -11,20 +11,36 @@ from tasks.own_process import wait_for_end
 
 
 @contextmanager
-def sigterm_interrupts() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, if this thread can handle signals."""
+def signals_interrupt() -> Iterator[None]:
+    """Treat SIGTERM, and SIGHUP of a closed terminal, like Ctrl-C, if this thread can handle signals."""
+    terminals = [stream for stream in (1, 2) if os.isatty(stream)]
 
-    def interrupt(_number: int, _frame: object) -> None:
+    def interrupt(number: int, _frame: object) -> None:
+        if number == signal.SIGHUP:
+            signal.signal(number, signal.SIG_IGN)  # the shell may send it, too
+            _discard([stream for stream in terminals if not os.isatty(stream)])
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as after nohup
+            signal.signal(number, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, handler)
+
+
+def _discard(streams: Iterable[int]) -> None:
+    """Discard what this process writes to these file descriptors."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nowhere, stream)
 
 
 @cache  # a flow that is tried again has the same parent
@@ -40,9 +56,7 @@ def end_with_parent() -> Callable[[], bool]:
 
     def wait() -> None:
         wait_for_end(parent)
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
+        _discard([1, 2])
         gone.set()
         os.kill(os.getpid(), signal.SIGTERM)
 

@@ -1,11 +1,14 @@
 """The end of a run: no success without all of its points in the store."""
 
+import os
+import pty
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from flows.runs.plan import Plan
@@ -14,6 +17,7 @@ from flows.spec.sweep import parse
 from storage import open_store
 from tasks.errors import EngineError
 from tasks.work import Done
+from tests.busy import stretched
 from tests.flows.conftest import SCRIPT
 
 SWEEP = """
@@ -70,6 +74,45 @@ def test_a_run_works_in_spite_of_a_proxy_that_reaches_nothing(
     code, out, err = start(*words, environment=nowhere).end()
     assert code == 0, err
     assert "100 points, 100 computed" in out
+
+
+@pytest.mark.xdist_group("ray")
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param(2, marks=pytest.mark.thorough),
+        pytest.param(20, marks=pytest.mark.soak),
+    ],
+)
+@pytest.mark.parametrize("closed", [False, True], ids=["Ctrl-C", "closed terminal"])
+def test_a_run_that_is_stopped_while_ray_starts_leaves_nothing(
+    closed: bool, times: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "stopped.toml").write_text(SWEEP.format(method="faulty.slow"))
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    for k in range(times):
+        words = ("run", "stopped.toml", "--engine", "ray", "--store", str(folder / f"{closed}-{times}-{k}"))
+        process, terminal = pty.fork()
+        if not process:
+            os.chdir(folder)
+            os.execv(sys.executable, [sys.executable, str(SCRIPT), *words, "--workers", "2"])
+        driver = psutil.Process(process)
+        below = driver.children
+        while not any(each.name() == "gcs_server" for each in below()):
+            time.sleep(0.02)
+        time.sleep(4.0 * k / times)  # until it has started, and a little longer
+        family = below(recursive=True)
+        if closed:
+            os.close(terminal)
+        else:
+            os.write(terminal, b"\x03")
+        left = psutil.wait_procs([driver, *family], timeout=stretched(60))[1]
+        for each in left:
+            each.kill()
+        assert (driver.wait(), left) == (130, []), f"run {k}"
+        if not closed:
+            assert b"the same command resumes." in os.read(terminal, 100_000)
+            os.close(terminal)
 
 
 def test_a_run_whose_parts_disappear_is_no_success(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 CHILD = """
 import sys, time
 from pathlib import Path
-from flows.runs.signals import end_with_parent, sigterm_interrupts
+from flows.runs.signals import end_with_parent, signals_interrupt
 gone = end_with_parent()
-with sigterm_interrupts():
+with signals_interrupt():
     try:
         print(gone(), flush=True)
         time.sleep(60)
