@@ -14,9 +14,10 @@ from tasks import cluster
 from tasks.batch import Batch
 from tasks.cluster import Address
 from tasks.errors import StoppedError, first_line
+from tasks.guard import oom_kills
 from tasks.health import LOOK_EVERY, HeadGoneError, Health, probe_cluster
 from tasks.sources import code
-from tasks.waiting import Attempt, Flight, Waiting, request
+from tasks.waiting import WHOLE, Attempt, Flight, Waiting, request
 from tasks.work import Done, Job, delivered
 from tasks.worker import Requirements, run_on_worker
 
@@ -109,6 +110,7 @@ class Dispatch:
         self._place = place
         self._requirements = requirements
         self._limit = limit
+        self._oom_kills = oom_kills()
 
     def work(self) -> Generator[Done | None]:
         """Yield the outcomes of all batches, and None if no batch has finished for a while.
@@ -157,7 +159,8 @@ class Dispatch:
         batch = attempt.batch
         memory = request(batch, attempt.kills, health.largest)
         task = remote.options(name=batch.method.name, memory=memory)
-        reference = task.remote(batch, self._job, self._place.address, self._requirements)
+        last = attempt.kills >= WHOLE
+        reference = task.remote(batch, self._job, self._place.address, self._requirements, last=last)
         self._running[reference] = Flight(attempt, health.dead, memory)
         self._points += len(batch)
 
@@ -237,8 +240,20 @@ class Dispatch:
         except (fates.NodeDiedError, fates.ObjectLostError) as error:
             return self._waiting.after_a_death(attempt, error)
         except fates.WorkerCrashedError as error:
-            if health.has_lost_a_node(flight.dead):
-                return self._waiting.after_a_death(attempt, error)
-            return self._waiting.after_a_crash(attempt)
+            return self._after_a_crash(flight, health, error)
+        if done.left:
+            rest = Attempt(attempt.batch.part(len(attempt.batch) - done.left), kills=attempt.kills)
+            self._waiting.after_a_kernel_kill(rest, len(self._running) - 1)
+            if not done.points:
+                return None
         self.carries |= done.packed is not None
         return delivered(done, self._place)
+
+    def _after_a_crash(self, flight: Flight, health: Health, error: Exception) -> Done | None:
+        """Return the outcome of a batch whose worker died with its node, by the kernel, or by itself."""
+        before, self._oom_kills = self._oom_kills, oom_kills()
+        if health.has_lost_a_node(flight.dead):
+            return self._waiting.after_a_death(flight.attempt, error)
+        if self._oom_kills > before:  # on this machine; Ray does not report the counters of others
+            return self._waiting.after_a_kernel_kill(flight.attempt, len(self._running) - 1)
+        return self._waiting.after_a_crash(flight.attempt)

@@ -95,6 +95,10 @@ HELD_SECONDS = 0.02
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
+class KilledError(PrivsweepError):
+    """The kernel ended the process of a point for lack of memory, and a caller may compute it elsewhere."""
+
+
 class ChildError(PrivsweepError):
     """The child process cannot start a batch; this says nothing about any point."""
 
@@ -119,7 +123,8 @@ class Guard:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._child: _Child | None = None
-        self._stopped = False
+        self._stopped = self._last = False
+        self._oom_kills = 0
         self._held = 0.0
 
     def __enter__(self) -> Self:
@@ -146,13 +151,19 @@ class Guard:
         if (child := self._child) is not None:
             child.end()
 
-    def results(self, batch: Batch) -> Iterator[Measured]:
+    def results(self, batch: Batch, *, last: bool = True) -> Iterator[Measured]:
         """Yield one result for each point of the batch, in order, also if the child dies.
+
+        Args:
+            batch: The points.
+            last: Whether a point that the kernel ends for lack of memory gets its answer here.
 
         Raises:
             ChildError: A new child cannot start.
+            KilledError: The kernel ended the process of the next point for lack of memory; not if `last`.
         """
         finished = 0
+        self._last, self._oom_kills = last, oom_kills()
         self._held = HELD_SECONDS if batch.seconds < BRIEF_SECONDS * len(batch) else 0.0
         if self._child is not None and not self._child.begins(batch, self.limits, self._held):
             self.close()  # it died while it was idle
@@ -176,7 +187,7 @@ class Guard:
                 limit = f"It took longer than the limit of {self.limits.point_seconds:g} s."
                 answer = Answer.without(Status.TIMEOUT, limit)
             except (EOFError, ConnectionError):
-                answer = Answer.without(Status.CRASHED, f"The process that computed it {child.ending()}.")
+                answer = self._after_a_crash(child.ending())
             else:
                 if measured.answer.status is Status.OUT_OF_MEMORY:
                     self.close()  # running out of memory may have left inconsistent state
@@ -185,12 +196,20 @@ class Guard:
             self.close()
             if self._held and not self._stopped:
                 self._held = 0.0  # the point at fault may be a later one, and this one's result was held
+            elif answer.status is Status.OUT_OF_MEMORY and not self._last:
+                raise KilledError(answer.detail)
             elif answer.status is Status.TIMEOUT or attempt == ATTEMPTS or self._stopped:
                 return Measured(
                     answer=answer, seconds=seconds, cpu_seconds=seconds, finished_at=now, attempt=attempt
                 )
             else:
                 attempt += 1
+
+    def _after_a_crash(self, ending: str) -> Answer:
+        """Return the answer of a point whose process ended by itself, or by the kernel for lack of memory."""
+        if signal.SIGKILL.name in ending and not self._stopped and oom_kills() > self._oom_kills:
+            return Answer.without(Status.OUT_OF_MEMORY, "The kernel ended its process for lack of memory.")
+        return Answer.without(Status.CRASHED, f"The process that computed it {ending}.")
 
     def _working(self, batch: Batch, i: int) -> "_Child":
         """Return the child that is at point i; start a new one if necessary."""
@@ -320,6 +339,28 @@ def resident_bytes(process: int) -> int:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
         return 0
+
+
+def oom_kills() -> int:
+    """Return how many processes of this control group the kernel has ended for lack of memory, or 0."""
+    groups = [
+        line.split(":", 2)[2] for line in _lines("/proc/self/cgroup") if ":memory:" in line or "::" in line
+    ]
+    for name in ("memory.events", "memory/memory.oom_control"):  # versions 2 and 1
+        kind, _, file = name.rpartition("/")
+        for group in [*groups, "/"]:
+            for line in _lines(f"/sys/fs/cgroup/{kind}{group}/{file}"):
+                if line.startswith("oom_kill "):
+                    return int(line.split()[1])
+    return 0
+
+
+def _lines(file: str) -> list[str]:
+    """Return the lines of a file of the kernel, or no lines where it does not exist."""
+    try:
+        return Path(file).read_text().splitlines()
+    except OSError:
+        return []
 
 
 def _limit_memory(more: float) -> None:

@@ -42,7 +42,7 @@ def request(batch: Batch, kills: int, largest: float) -> int:
     Returns:
         Bytes, >= 0; no memory is asked for if 0.
     """
-    needed = (PROCESSES + batch.bytes) * 2.0 ** min(kills, 60)
+    needed = (PROCESSES + batch.bytes) * 2.0 ** min(kills, WHOLE)
     return int(min(STEP * math.ceil(needed / STEP), largest))
 
 
@@ -98,6 +98,7 @@ class Restraint:
 
 
 DEATHS = 5  # deaths of nodes during one batch while no other batch finishes
+WHOLE = 60  # kills after which a batch asks for the whole memory of the largest node
 ALONE = 3  # kills for lack of memory of a batch that had a node to itself
 
 
@@ -223,6 +224,26 @@ class Waiting:
         return self._blame(
             attempt.batch, Status.OUT_OF_MEMORY, f"Ray ended it {ALONE} times for lack of memory, {room}."
         )
+
+    def after_a_kernel_kill(self, attempt: Attempt, flying: int) -> Done | None:
+        """Retry a batch that lost a process to the kernel, for lack of memory, with a node for itself.
+
+        If that happens again there, the worker reports which points need too much memory; if its own process
+        is the one that is lost, the batch is divided until one point is alone.
+
+        Args:
+            attempt: The batch.
+            flying: Number of other batches in flight.
+        """
+        if done := self._published(attempt):
+            return done
+        self.restraint.killed(flying, time.monotonic())
+        if attempt.kills >= WHOLE:
+            reason = "The kernel ended its worker for lack of memory, with a node for itself."
+            return self._blame(attempt.batch, Status.OUT_OF_MEMORY, reason)
+        attempt.kills = WHOLE
+        self._later.append(attempt)
+        return None
 
     def _fill(self) -> None:
         """Make the first batch, if there is one."""

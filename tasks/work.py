@@ -13,7 +13,7 @@ from storage.parts import Packed, ids_hash, pack, parts, publish_packed, read_pa
 from storage.place.folder import Folder
 from storage.schema import Provenance, Row, to_table
 from tasks.batch import Batch
-from tasks.guard import Guard, Limits
+from tasks.guard import Guard, KilledError, Limits
 
 REASONS = 3  # most reasons of failures in the outcome of a batch; its rows have all of them
 
@@ -47,6 +47,7 @@ class Done:
         reasons: Reasons of the first points without an answer, for the log.
         packed: The part itself, if its worker could not publish it and the driver must.
         estimate: Estimated seconds of the batch.
+        left: Number of its last points that need more memory than was free, and are not computed.
     """
 
     part: str
@@ -58,6 +59,7 @@ class Done:
     reasons: tuple[str, ...] = ()
     packed: Packed | None = None
     estimate: float = 0.0
+    left: int = 0
 
     @property
     def points(self) -> int:
@@ -65,7 +67,7 @@ class Done:
         return sum(self.statuses.values())
 
 
-def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None) -> Done:
+def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None, *, last: bool = True) -> Done:
     """Evaluate the points of a batch and publish their rows as one part.
 
     An interruption ends the evaluation; finished points are published before the exception propagates.
@@ -76,6 +78,7 @@ def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None) -> Don
         guard: Evaluates the points within limits.
         place: The store, or None if this process has no access to it; then the part is returned, and an
             interruption loses the finished points.
+        last: Whether points that the kernel ends for lack of memory fail; else the batch ends before them.
 
     Raises:
         StoreError: The part cannot be written.
@@ -83,7 +86,7 @@ def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None) -> Don
     """
     rows: list[Row] = []
     try:
-        for point, result in zip(batch.points(), guard.results(batch), strict=True):
+        for point, result in zip(batch.points(), guard.results(batch, last=last), strict=True):
             rows.append(
                 Row(
                     point=point,
@@ -95,12 +98,14 @@ def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None) -> Don
                     sweep=job.sweep,
                 )
             )
+    except KilledError:
+        pass  # the rest is left
     finally:
         packed = pack(to_table(rows, job.code)) if rows else None
         if packed and place:
             publish_packed(place, packed)
     done = _done(packed, rows, batch, worker=f"{socket.gethostname()} {os.getpid()}")
-    return done if place else replace(done, packed=packed)
+    return replace(done, left=len(batch) - len(rows), packed=None if place else packed)
 
 
 def delivered(done: Done, place: Folder) -> Done:

@@ -28,7 +28,9 @@ class Requirements:
     token: str
 
 
-def run_on_worker(batch: Batch, job: Job, store: str, requirements: Requirements | None) -> Done:
+def run_on_worker(
+    batch: Batch, job: Job, store: str, requirements: Requirements | None, *, last: bool = True
+) -> Done:
     """Run a batch, with the existing child of this process if there is one.
 
     Args:
@@ -36,6 +38,7 @@ def run_on_worker(batch: Batch, job: Job, store: str, requirements: Requirements
         job: Settings for every worker.
         store: Address of the store.
         requirements: Requirements to check, or None on the driver's machine.
+        last: As for `run_batch`: false unless the batch has the memory of a node for itself.
 
     Returns:
         The outcome of the batch, with the part itself if this process has no access to the store.
@@ -51,7 +54,8 @@ def run_on_worker(batch: Batch, job: Job, store: str, requirements: Requirements
             raise SetupError(sentence)
     if _guard is None or _guard.limits != job.limits:
         _guard = Guard(job.limits)
-    return run_batch(batch, job, _guard, _opened(store, requirements and requirements.token))
+    place = _opened(store, requirements and requirements.token)
+    return run_batch(batch, job, _guard, place, last=last)
 
 
 def why_other_code(node: str, digest: str, versions: dict[str, str], wanted: Code) -> str | None:

@@ -37,9 +37,9 @@ class Fatal(Method):
         return Answer.enclosure(0.0, 1.0 / float(problem.as_fields()["sigma"]))
 
 
-def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None) -> Done:
+def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None, *, last: bool = True) -> Done:
     """Run a batch and publish it; the first time, kill the victim before the result is known elsewhere."""
-    done = run_batch_alive(batch, job, guard, place)
+    done = run_batch_alive(batch, job, guard, place, last=last)
     assert place is not None
     killed = place.root.with_suffix(".killed")
     if isinstance(batch.method, Fatal) and not killed.exists():

@@ -56,6 +56,18 @@ class Large(Slow):
         return super().answer(problem, seed)
 
 
+class Filling(Slow):
+    """Sleeps as long with more memory than it declares, which is less than the default limit."""
+
+    name: ClassVar[str] = "faulty.filling"
+
+    def answer(self, problem: Problem, seed: int) -> Answer:
+        filled = b"x" * 1_500_000_000
+        answer = super().answer(problem, len(filled))
+        del filled
+        return answer
+
+
 class Mixed(Method):
     """Misbehaves as the number of steps says."""
 
