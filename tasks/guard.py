@@ -91,6 +91,8 @@ BRIEF_SECONDS = 5e-3
 """Estimated seconds below which a point is brief; estimates of methods of microseconds are 2e-3."""
 HELD_SECONDS = 0.02
 """Longest time for which the results of brief points are held."""
+LOOK_SECONDS = 0.5
+"""Time between two looks at a child; clocks go on while processes are stopped, as in a suspended session."""
 # One thread, so that sums have the same order everywhere, and workers do not compete for cores.
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -245,7 +247,7 @@ class _Child:
         """Send a batch, and the seconds for which results are held; return whether the child received it."""
         try:
             self._pipe.send((batch, limits, held))
-            return self._pipe.poll(START_SECONDS) and bool(self._pipe.recv())
+            return self._speaks(START_SECONDS) and bool(self._pipe.recv())
         except (EOFError, ConnectionError):
             return False
 
@@ -257,10 +259,18 @@ class _Child:
             EOFError, ConnectionError: The child is dead.
         """
         if not self._received:
-            if not self._pipe.poll(seconds):
+            if not self._speaks(seconds):
                 raise TimeoutError
             self._received.extend(self._pipe.recv())
         return self._received.popleft()
+
+    def _speaks(self, seconds: float) -> bool:
+        """Return whether the child sends something in time; a stop of all processes counts as one look."""
+        while not self._pipe.poll(min(seconds, LOOK_SECONDS)):
+            seconds -= LOOK_SECONDS
+            if seconds <= 0:
+                return False
+        return True
 
     @property
     def process_id(self) -> int:

@@ -115,6 +115,35 @@ def test_a_run_that_is_stopped_while_ray_starts_leaves_nothing(
             os.close(terminal)
 
 
+@pytest.mark.thorough
+@pytest.mark.xdist_group("ray")
+@pytest.mark.parametrize(("engine", "seconds"), [("serial", 6.0), ("ray", 30.0)])
+def test_time_in_which_all_of_a_run_is_stopped_does_not_count(
+    engine: str, seconds: float, folder: Path, start: Callable[..., Any]
+) -> None:
+    limits = "[limits]\npoint_seconds = 4\n[[grid]]"
+    slow = SWEEP.format(method="faulty.slow").replace("[[grid]]", limits).replace("100]", "12]")
+    (folder / "suspended.toml").write_text(
+        slow.replace('"faulty.slow"', '{name = "faulty.slow", seconds = 2}')
+    )
+    words = ("run", "suspended.toml", "--engine", engine, "--store", folder / engine, "--workers", 2)
+    running = start(*words)
+    while not any("tasks.guard" in " ".join(each.cmdline()) for each in running.below):
+        assert running.alive, running.end()
+        time.sleep(0.1)
+    time.sleep(4.0)  # so that points are being computed
+    everything = [psutil.Process(running.process.pid), *running.below]
+    for each in everything:
+        each.suspend()
+    time.sleep(seconds)
+    for each in everything:
+        each.resume()
+        time.sleep(0.1)  # the parent first: it must not count the time before the first look
+    code, out, err = running.end()
+    assert code == 0, out + err
+    assert "12 computed, 0 stored before, 0 failed" in out
+
+
 def test_a_run_whose_parts_disappear_is_no_success(tmp_path: Path) -> None:
     sweep = parse(SWEEP.format(method="unamplified.exact").encode(), "whole.toml")
 
