@@ -352,7 +352,7 @@ def resident_bytes(process: int) -> int:
 
 
 def oom_kills() -> int:
-    """Return how many processes of this control group the kernel has ended for lack of memory, or 0."""
+    """Return the number of processes of this control group that the kernel ended for lack of memory."""
     groups = [
         line.split(":", 2)[2] for line in _lines("/proc/self/cgroup") if ":memory:" in line or "::" in line
     ]

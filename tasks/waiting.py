@@ -98,7 +98,7 @@ class Restraint:
 
 
 DEATHS = 5  # deaths of nodes during one batch while no other batch finishes
-WHOLE = 60  # kills after which a batch asks for the whole memory of the largest node
+WHOLE = 60  # kills after which a batch requests the whole memory of the largest node
 ALONE = 3  # kills for lack of memory of a batch that had a node to itself
 
 
@@ -228,8 +228,8 @@ class Waiting:
     def after_a_kernel_kill(self, attempt: Attempt, flying: int) -> Done | None:
         """Retry a batch that lost a process to the kernel, for lack of memory, with a node for itself.
 
-        If that happens again there, the worker reports which points need too much memory; if its own process
-        is the one that is lost, the batch is divided until one point is alone.
+        If that happens again there, the worker reports the points that need too much memory; if its own process
+        is lost, the batch is divided until one point is alone.
 
         Args:
             attempt: The batch.

@@ -37,7 +37,7 @@ def signals_interrupt() -> Iterator[None]:
 
 
 def _discard(streams: Iterable[int]) -> None:
-    """Discard what this process writes to these file descriptors."""
+    """Discard the output of this process to these file descriptors."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:
         os.dup2(nowhere, stream)
