@@ -228,8 +228,8 @@ class Waiting:
     def after_a_kernel_kill(self, attempt: Attempt, flying: int) -> Done | None:
         """Retry a batch that lost a process to the kernel, for lack of memory, with a node for itself.
 
-        If that happens again there, the worker reports the points that need too much memory; if its own process
-        is lost, the batch is divided until one point is alone.
+        If that happens again there, the worker reports the points that need too much memory; if the worker
+        itself is lost, the batch is divided until one point is alone.
 
         Args:
             attempt: The batch.
