@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
-ELSEWHERE = ("prefect.yaml", "automations.yaml", "automations.py")  # have tests of their own
+ELSEWHERE = ("prefect.yaml", "schedule.py", "automations.yaml", "automations.py")  # have tests of their own
 VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
 IMAGE = f"privsweep:{VERSION}"
 PINNED = dict(

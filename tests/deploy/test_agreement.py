@@ -2,11 +2,13 @@
 
 import copy
 import re
+import runpy
 import subprocess
 from typing import Any
 
 import pytest
 
+from flows.deployments import named
 from flows.spec.sweep import embedded
 from flows.spec.sweep import load as load_sweep
 from privcore.numerics.compiled import SHIPPED
@@ -274,13 +276,16 @@ def test_every_manifest_says_first_that_no_test_starts_it(name: str) -> None:
     assert comment.startswith("#")
 
 
-def test_every_embedded_sweep_has_a_deployment_of_its_name_and_one_takes_any() -> None:
-    any_sweep, *deployed = load("prefect.yaml")["deployments"]
+def test_two_deployments_are_shipped_without_limits_and_every_embedded_sweep_can_have_one() -> None:
+    any_sweep, quickstart = load("prefect.yaml")["deployments"]
     assert (any_sweep["name"], any_sweep.get("schedules")) == ("any-sweep", None)
     assert any_sweep["entrypoint"] == "flows.deployments.scheduled_sweep"
-    assert sorted(each["name"] for each in deployed) == sorted(
-        {load_sweep(file).name for file in embedded().values()}
-    )
-    for each in deployed:
-        assert each["entrypoint"] == f"flows.deployments.named.{each['name']}"
-        assert each["parameters"]["sweep"] == each["name"]
+    assert quickstart["name"] == quickstart["parameters"]["sweep"] == "quickstart"
+    assert not {"concurrency_limit"} & {*any_sweep, *quickstart}, "a store has one: docs/adr/0019"
+    deployment = runpy.run_path(str(DEPLOY / "schedule.py"))["deployment"]
+    for name in embedded():
+        made = deployment(name, "0 4 * * 1", "Europe/Berlin")
+        assert made["entrypoint"] == f"flows.deployments.named.{made['name']}"
+        assert made["parameters"] == any_sweep["parameters"] | {"sweep": made["name"]}
+        assert made["name"] == load_sweep(name).name
+        assert getattr(named, made["name"]).name == f"privsweep-{made['name']}"

@@ -1,6 +1,9 @@
 """A schedule fires: server, worker and deployment as they are shipped, and the run in Prefect."""
 
 import re
+import runpy
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +22,13 @@ SHIPPED = ROOT / "deploy" / "prefect.yaml"
 
 
 def with_an_interval(folder: Path, name: str, seconds: int) -> Path:
-    """The shipped file, except for one sweep's schedule, number of workers, and address of reports."""
+    """The shipped file with the deployment of one more sweep, as deploy/schedule.py makes it, but often."""
+    schedule = runpy.run_path(str(ROOT / "deploy" / "schedule.py"))
+    made = schedule["deployment"](name, "0 4 * * 1", "Europe/Berlin")
+    made["schedules"] = [{"interval": seconds}]
+    made["parameters"] |= {"workers": 1, "reports_url": "https://reports.example/"}
     shipped = yaml.safe_load(SHIPPED.read_text())
-    (deployment,) = [each for each in shipped["deployments"] if each["name"] == name]
-    deployment["schedules"] = [{"interval": seconds}]
-    deployment["parameters"] |= {"workers": 1, "reports_url": "https://reports.example/"}
+    shipped["deployments"].append(made)
     changed = folder / "prefect.yaml"
     changed.write_text(yaml.safe_dump(shipped))
     return changed
@@ -40,8 +45,7 @@ def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectHere]:
         here.start_server()
         here.ask("work_pools/", name="privsweep", type="process")
         changed = with_an_interval(folder, SWEEP, 20)
-        names = [word for name in (SWEEP, "quickstart", "any-sweep") for word in ("-n", name)]
-        here.cli("--no-prompt", "deploy", "--prefect-file", str(changed), *names)
+        here.cli("--no-prompt", "deploy", "--prefect-file", str(changed), "--all")
         here.start_worker()
         yield here
     finally:
@@ -182,3 +186,60 @@ def test_any_sweep_can_be_started_by_its_text_or_chosen_by_its_name(
     assert (ended["state_type"], ended["name"].split()[0]) == ("COMPLETED", "mine"), ended["state"]["message"]
     with open_store(prefect.root / "store") as store:
         assert "mine" in {manifest.name for manifest in store.manifests()}
+
+
+# ------------------------------------------------------------------------- the commands of the documentation
+
+
+def commands(title: str) -> str:
+    """The commands of a section of deploy/README.md, with the programs of this environment."""
+    text = (ROOT / "deploy" / "README.md").read_text().split(f"**{title}**")[1].split("\n**")[0]
+    lines = "".join(line[4:] for line in text.splitlines(keepends=True) if line.startswith("    "))
+    lines = lines.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
+    return lines.replace(" deploy/", f" {ROOT}/deploy/")
+
+
+def started(prefect: PrefectHere, deployment: str, before: int, number: int = 1) -> list[dict[str, Any]]:
+    """The runs of a deployment that began after the first ones, when they have ended."""
+    runs = prefect.wait(
+        lambda: found if len(found := prefect.runs(deployment)[before:]) == number else None, "runs begin"
+    )
+    return [prefect.end_of(each["id"]) for each in runs]
+
+
+def test_three_commands_of_the_readme_schedule_ones_own_sweep(
+    prefect: PrefectHere, run: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.toml").write_text(TEXT.replace('"mine"', '"nightly"'))
+    script = commands("A sweep of your own.")
+    assert len(script.splitlines()) == 3
+    printed = prefect.command(
+        "sh", "-ec", f"cd {tmp_path}\n{script.replace('privsweep/mine', 'privsweep/nightly')}"
+    )
+    assert "3 points" in printed, "the estimate"
+    deployed = prefect.deployment("nightly")
+    assert deployed["schedules"][0]["schedule"] == {
+        "cron": "0 4 * * 1",
+        "timezone": "Europe/Berlin",
+        "day_or": True,
+    }
+    scheduled = prefect.wait(lambda: prefect.runs("nightly", "SCHEDULED"), "a run is scheduled", 60)
+    assert scheduled[0]["auto_scheduled"]
+    (now,) = prefect.runs("nightly", "COMPLETED")
+    assert now["state"]["message"].startswith("3 points, ")
+    assert now["name"].startswith("nightly ")
+
+
+def test_a_run_of_any_sweep_takes_a_file_or_its_text_as_the_readme_says(
+    prefect: PrefectHere, run: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.toml").write_text(TEXT.replace("[1, 2, 3]", "[4, 5]"))
+    (prefect.root / "mine.toml").write_text(TEXT.replace("[1, 2, 3]", "[6, 7]"))
+    script = commands("One run of any sweep.")
+    before = len(prefect.runs("any-sweep"))
+    prefect.command("sh", "-ec", f"cd {tmp_path}\n{script}")
+    ended = started(prefect, "any-sweep", before, script.count("any-sweep"))
+    assert {each["state_name"] for each in ended} == {"Completed"}
+    with open_store(prefect.root / "store") as store:
+        sigmas = store.sql("select distinct sigma from unamplified_epsilon where sigma > 3").to_pylist()
+    assert sorted(each["sigma"] for each in sigmas) == [4, 5, 6, 7]
