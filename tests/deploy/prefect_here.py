@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from tests.busy import stretched
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "flows" / "support"
 PATIENCE = 240.0  # seconds for anything, on a busy machine
+Told = list[str]
 FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 _DIES_WITH_US = "from tasks.own_process import die_with; die_with({parent}); "
 _SERVER = "import uvicorn; uvicorn.main()"
@@ -84,6 +86,14 @@ class PrefectHere:
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
         return ended.stdout
+
+    def make_deploy(self, **environment: str) -> None:
+        """Run the recipe of `make deploy`, and pause all schedules: only processes of a test may run."""
+        (recipe,) = re.findall(r"^deploy:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        script = recipe.replace("\t@", "\t").replace("$(BIN)", str(Path(sys.executable).parent))
+        self.command("sh", "-ec", script.replace("$$", "$"), **environment)
+        for deployment in self.ask("deployments/filter"):
+            self.ask(f"deployments/{deployment['id']}/pause_deployment")
 
     def below_worker(self) -> list[psutil.Process]:
         """All processes below the worker: flow runs, and their Ray."""

@@ -3,7 +3,6 @@
 import re
 import runpy
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -243,3 +242,19 @@ def test_a_run_of_any_sweep_takes_a_file_or_its_text_as_the_readme_says(
     with open_store(prefect.root / "store") as store:
         sigmas = store.sql("select distinct sigma from unamplified_epsilon where sigma > 3").to_pylist()
     assert sorted(each["sigma"] for each in sigmas) == [4, 5, 6, 7]
+
+
+# ---------------------------------------------------------------------------------------- one run at a time
+
+
+def test_runs_of_one_deployment_wait_for_their_store_and_cancel_no_other(
+    prefect: PrefectHere, run: dict[str, Any]
+) -> None:
+    parameters: dict[str, Any] = {"sweep": TEXT, "workers": 1, "reports": None}
+    stores = ["crowded", "crowded", "crowded", "elsewhere"]
+    runs = [prefect.start_run("any-sweep", **parameters, store=store) for store in stores]
+    ended = [prefect.end_of(each) for each in runs]
+    assert [each["state_name"] for each in ended] == ["Completed"] * 4
+    assert sorted(each["state"]["message"].split(" computed")[0] for each in ended) == sorted(
+        ["3 points, 3"] * 2 + ["3 points, 0"] * 2
+    ), "nothing is computed twice"

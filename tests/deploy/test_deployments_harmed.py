@@ -6,12 +6,11 @@ import shlex
 import signal
 import sqlite3
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,10 +19,9 @@ import psutil
 import pytest
 import yaml
 
-from flows.spec.sweep import embedded, load
 from storage import open_store
 from tests.busy import stretched
-from tests.deploy.prefect_here import FINAL, ROOT, PrefectHere
+from tests.deploy.prefect_here import FINAL, PrefectHere, Told
 
 pytestmark = [pytest.mark.soak, pytest.mark.xdist_group("prefect")]
 
@@ -63,28 +61,6 @@ methods = ["faulty.mixed"]
 product = {sigma = [1, 2], steps = 8, delta = 1e-5}
 """  # eight steps cost too much to be started, and there are no others
 
-Told = list[str]
-
-
-@pytest.fixture(scope="module")
-def told() -> Iterator[tuple[Told, str]]:
-    """The messages that arrive at a webhook on this machine, and its address."""
-    texts: Told = []
-
-    class Hook(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            texts.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["text"])
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield texts, f"http://127.0.0.1:{server.server_port}/hook"
-        server.shutdown()
-
 
 @pytest.fixture(scope="module")
 def prefect(tmp_path_factory: pytest.TempPathFactory, told: tuple[Told, str]) -> Iterator[PrefectHere]:
@@ -92,19 +68,13 @@ def prefect(tmp_path_factory: pytest.TempPathFactory, told: tuple[Told, str]) ->
     here = PrefectHere(tmp_path_factory.mktemp("harmed"))
     try:
         here.start_server()
-        (recipe,) = re.findall(r"^deploy:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-        script = recipe.replace("\t@", "\t").replace("$(BIN)", str(Path(sys.executable).parent))
-        here.command("sh", "-ec", script.replace("$$", "$"), PRIVSWEEP_WEBHOOK=told[1])
-        for deployment in here.ask("deployments/filter"):  # only processes of this test may run
-            here.ask(f"deployments/{deployment['id']}/pause_deployment")
+        here.make_deploy(PRIVSWEEP_WEBHOOK=told[1])
         shipped = here.deployment("quickstart")
         copied = ("flow_id", "parameters", "tags", "job_variables", "pull_steps", "work_pool_name")
         here.ask(
             "deployments/",
             name="faulty",
             entrypoint="deployed_with_faults.scheduled_sweep",
-            concurrency_limit=1,
-            concurrency_options={"collision_strategy": "CANCEL_NEW"},
             **{name: shipped[name] for name in copied},
         )
         here.start_worker()
@@ -140,16 +110,16 @@ def wait_for_parts(prefect: PrefectHere, store: str, number: int) -> None:
 # ------------------------------------------------------------------------------------------ deployments
 
 
-def test_every_embedded_sweep_is_deployed_with_its_schedule(prefect: PrefectHere) -> None:
-    stored_names = {load(file).name for file in embedded().values()}
+def test_make_deploy_schedules_the_quickstart_alone(prefect: PrefectHere) -> None:
     deployed = {each["name"]: each for each in prefect.ask("deployments/filter") if each["name"] != "faulty"}
-    assert deployed.keys() == stored_names | {"any-sweep"}
-    assert not deployed.pop("any-sweep")["schedules"]
-    for name, each in deployed.items():
-        assert each["parameters"]["sweep"] == name
-        assert each["global_concurrency_limit"]["limit"] == 1
-        assert each["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
-        assert each["schedules"][0]["schedule"]["timezone"] == "Europe/Berlin"
+    assert {name: len(each["schedules"]) for name, each in deployed.items()} == {
+        "any-sweep": 0,
+        "quickstart": 1,
+    }
+    assert deployed["quickstart"]["schedules"][0]["schedule"]["timezone"] == "Europe/Berlin"
+    for each in deployed.values():
+        assert each["parameters"]["sweep"] == "quickstart"
+        assert each["global_concurrency_limit"] is None
         assert "privsweep" in each["tags"]
         assert each["description"]
 
@@ -278,22 +248,25 @@ def one_sentence(message: str) -> None:
 # ----------------------------------------------------------------------------------------- one run at a time
 
 
-def test_a_second_run_of_a_deployment_is_cancelled_and_one_of_another_waits_for_the_store(
+def waits_for_the_store(prefect: PrefectHere, run_id: str) -> bool:
+    return any("Waiting until another run" in line for line in prefect.logs(run_id))
+
+
+def test_runs_of_several_deployments_wait_for_the_store(
     prefect: PrefectHere, sweep: Callable[[str, str], str]
 ) -> None:
-    path = sweep("alone", SLOW.format(name="alone", seconds=0.1, points=POINTS))
+    path = sweep("alone", SLOW.format(name="alone", seconds=0.5, points=POINTS))
     first = prefect.start_run("faulty", sweep=path, store="alone")
     wait_for_parts(prefect, "alone", 1)
-    second = prefect.start_run("faulty", sweep=path, store="alone")
-    other = prefect.start_run("membership-privacy", sweep="membership-privacy", store="alone")
-    cancelled = prefect.end_of(second)
-    assert cancelled["state_type"] == "CANCELLED"
-    assert "concurrency" in cancelled["state"]["message"].lower()
-    prefect.wait(lambda: any("Waiting until another run" in line for line in prefect.logs(other)), "it waits")
+    others = [
+        prefect.start_run("faulty", sweep=path, store="alone"),
+        prefect.start_run("any-sweep", sweep="membership-privacy", store="alone"),
+    ]
+    for other in others:
+        prefect.wait(partial(waits_for_the_store, prefect, other), "it waits")
     assert prefect.run(first)["state_type"] == "RUNNING"
-    ended, waited = prefect.end_of(first), prefect.end_of(other)
-    assert (ended["state_name"], waited["state_name"]) == ("Completed", "Completed")
-    assert ended["run_count"] == waited["run_count"] == 1
+    ended = [prefect.end_of(each) for each in (first, *others)]
+    assert [(each["state_name"], each["run_count"]) for each in ended] == [("Completed", 1)] * 3
     assert rows(prefect.root / "alone") == POINTS + 165
 
 
