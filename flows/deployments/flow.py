@@ -3,6 +3,7 @@
 It computes the same points as `privsweep run`; deploy/README.md describes deployments.
 """
 
+import logging
 import os
 import re
 import shlex
@@ -20,7 +21,14 @@ from prefect.exceptions import ObjectAlreadyExists
 from prefect.states import Cancelled, Completed, Crashed, Failed
 from pydantic import WithJsonSchema
 
-from flows.deployments.shown import Log, Shown, asking_once, check_address
+from flows.deployments.shown import (
+    Log,
+    Shown,
+    asking_once,
+    check_address,
+    close_task_runs_of_killed_runs,
+    without_traceback,
+)
 from flows.runs.batches import failures
 from flows.runs.method_runs import WITH_FAILURES
 from flows.runs.orchestration import run_name
@@ -47,7 +55,8 @@ def _run_name() -> str:
     if context is None or context.flow_run is None:
         raise RuntimeError("Expected an active flow run.")
     began = context.flow_run.expected_start_time or datetime.now(UTC)
-    return run_name(display_name((context.parameters or {})["sweep"]), began)
+    sweep = (context.parameters or {})["sweep"]
+    return run_name(display_name(sweep, Path(os.environ.get(ROOT, "."))), began)
 
 
 AnySweep = Annotated[
@@ -99,11 +108,13 @@ def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
         PrivsweepError: The run failed, and its deployment allows a retry.
     """
     logger = get_run_logger()
+    logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
     shown = Shown(display_name(sweep), logger)
     worker_is_gone = end_with_parent() if _of_a_deployment() else lambda: False
     try:
         if _of_a_deployment():
             _enter_root()
+            close_task_runs_of_killed_runs()
         asked = load(sweep)
         check_share(max_failed)
         check_address(reports_url)

@@ -4,17 +4,29 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from datetime import UTC, datetime
-from logging import Logger, LoggerAdapter
+from logging import Logger, LoggerAdapter, LogRecord
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
-from prefect import artifacts
+from prefect import artifacts, get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+    FlowRunFilterTags,
+    TaskRunFilter,
+    TaskRunFilterState,
+    TaskRunFilterStateType,
+)
+from prefect.client.schemas.objects import StateType
+from prefect.exceptions import CancelledRun, CrashedRun, FailedRun
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+from prefect.states import Crashed
 
 from flows.deployments.summary import Computed
 from flows.runs.plan import Plan
@@ -34,6 +46,31 @@ def check_address(address: str | None) -> None:
     """Raise `DomainError` unless a browser can follow the address of the reports, or it is not given."""
     if address is not None and not re.match(r"https?://[^/]", address):
         raise DomainError(f"Expected reports_url with http:// or https:// and a host, got {address!r}.")
+
+
+def without_traceback(record: LogRecord) -> bool:
+    """Return whether a record of the log of a run is shown, after removing the traceback of a known failure.
+
+    The state has the sentence; Prefect would log the path of the error through its engine, in red, and log it
+    again for a final state that is not Completed.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, PrivsweepError):
+        record.msg, record.args, record.exc_info, record.exc_text = str(error), (), None, None
+    return not isinstance(error, FailedRun | CrashedRun | CancelledRun)
+
+
+def close_task_runs_of_killed_runs() -> None:
+    """Mark the task runs as crashed that are Running although their run was killed and cannot report them."""
+    killed, lasting = [StateType.CRASHED, StateType.CANCELLED], [StateType.RUNNING, StateType.PENDING]
+    ended = FlowRunFilter(
+        tags=FlowRunFilterTags(all_=["privsweep"]),
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=killed)),
+    )
+    running = TaskRunFilter(state=TaskRunFilterState(type=TaskRunFilterStateType(any_=lasting)))
+    with suppress(Exception), asking_once(), get_client(sync_client=True) as client:
+        for each in client.read_task_runs(flow_run_filter=ended, task_run_filter=running):
+            client.set_task_run_state(each.id, Crashed(message="Its run was killed."), force=True)
 
 
 @contextmanager

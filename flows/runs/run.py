@@ -16,6 +16,7 @@ from flows.runs.progress import beating
 from flows.runs.signals import signals_interrupt
 from flows.runs.status import Coverage, Reported, after, coverage, is_broken, record
 from flows.spec.sweep import Sweep
+from flows.spec.typed import TYPED
 from privcore.errors import ExitCode, PrivsweepError
 from tasks import engine
 from tasks.errors import EngineError, StoppedError
@@ -132,7 +133,7 @@ def run(
                 ):
                     if chosen == engine.RAY or orchestration.in_a_flow_run():
                         orchestration.under_prefect(
-                            sweep.name, plan.shares, counted(outcomes), store.place.root
+                            _shown_name(sweep), plan.shares, counted(outcomes), store.place.root
                         )
                     else:
                         deque(counted(outcomes), maxlen=0)
@@ -157,6 +158,11 @@ def run(
         seconds=time.monotonic() - began,
         store=store.place.address,
     )
+
+
+def _shown_name(sweep: Sweep) -> str:
+    """Return the name of a sweep in Prefect: a sweep typed on the command line has no file, but a problem."""
+    return sweep.title if sweep.title.endswith(TYPED) else sweep.name
 
 
 def _start_of(chosen: str) -> str:

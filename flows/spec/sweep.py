@@ -6,6 +6,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,17 +95,24 @@ def load(reference: str | Path) -> Sweep:
     return parse(content, source)
 
 
-def display_name(reference: str) -> str:
+def display_name(reference: str, folder: Path = Path()) -> str:
     r"""Return the name of a sweep for displays, whether or not the sweep can be loaded.
+
+    Args:
+        reference: As for `load`.
+        folder: The folder in which a relative path begins.
 
     Example:
         >>> display_name("mine/first.toml"), display_name('title = "One"\nname = "first"\n')
         ('first', 'first')
     """
+    text, otherwise = reference, "sweep"
     if "\n" not in reference:
-        return Path(reference).stem
-    named = re.search(rf'^\s*name\s*=\s*"({NAME.pattern})"', reference, re.MULTILINE)
-    return named[1] if named else "sweep"
+        otherwise = Path(reference).stem
+        with suppress(OSError, ValueError), (folder / reference).open(encoding="utf-8") as file:
+            text = file.read(LARGEST_FILE)
+    named = re.search(rf"""^\s*name\s*=\s*["']({NAME.pattern})["']""", text, re.MULTILINE)
+    return named[1] if named else otherwise
 
 
 def parse(content: bytes, source: str) -> Sweep:

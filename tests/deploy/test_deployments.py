@@ -3,10 +3,13 @@
 import re
 import runpy
 import sys
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
@@ -233,12 +236,15 @@ def test_a_run_of_any_sweep_takes_a_file_or_its_text_as_the_readme_says(
     prefect: PrefectHere, run: dict[str, Any], tmp_path: Path
 ) -> None:
     (tmp_path / "mine.toml").write_text(TEXT.replace("[1, 2, 3]", "[4, 5]"))
-    (prefect.root / "mine.toml").write_text(TEXT.replace("[1, 2, 3]", "[6, 7]"))
+    (prefect.root / "mine.toml").write_text(TEXT.replace("[1, 2, 3]", "[6, 7]").replace('"mine"', "'ours'"))
     script = commands("One run of any sweep.")
     before = len(prefect.runs("any-sweep"))
     prefect.command("sh", "-ec", f"cd {tmp_path}\n{script}")
     ended = started(prefect, "any-sweep", before, script.count("any-sweep"))
     assert {each["state_name"] for each in ended} == {"Completed"}
+    assert sorted(each["name"].split()[0] for each in ended) == ["mine", "ours"], (
+        "as the sweeps, not the file"
+    )
     with open_store(prefect.root / "store") as store:
         sigmas = store.sql("select distinct sigma from unamplified_epsilon where sigma > 3").to_pylist()
     assert sorted(each["sigma"] for each in sigmas) == [4, 5, 6, 7]
@@ -258,3 +264,44 @@ def test_runs_of_one_deployment_wait_for_their_store_and_cancel_no_other(
     assert sorted(each["state"]["message"].split(" computed")[0] for each in ended) == sorted(
         ["3 points, 3"] * 2 + ["3 points, 0"] * 2
     ), "nothing is computed twice"
+
+
+# ------------------------------------------------------------------------------------------- a run that fails
+
+
+def says_how_it_ended(prefect: PrefectHere, run_id: str) -> bool:
+    return any("Finished in state Failed" in line for line in prefect.logs(run_id))
+
+
+def test_a_failed_run_has_a_message_and_no_traceback(prefect: PrefectHere) -> None:
+    (prefect.root / "file").write_text("no folder")
+    for parameters in ({"sweep": "quickstar"}, {"sweep": SWEEP, "store": "file/store"}):
+        run_id = prefect.start_run("any-sweep", retry_delay=1, **parameters)
+        ended = prefect.end_of(run_id)
+        assert ended["state_type"] == "FAILED"
+        prefect.wait(partial(says_how_it_ended, prefect, run_id), "its log is there")
+        time.sleep(3)  # more may come in a moment later
+        lines = prefect.logs(run_id)
+        assert not any("Traceback" in line for line in lines), lines
+        assert any(ended["state"]["message"] in line for line in lines)
+
+
+def test_task_runs_of_a_killed_run_end_with_the_next_run(prefect: PrefectHere) -> None:
+    run_id = prefect.start_run("any-sweep", sweep="lookup", store="killed", workers=1, reports=None)
+    running = partial(task_states, prefect, run_id)
+    prefect.wait(lambda: "RUNNING" in running(), "a task runs")
+    assert prefect.worker is not None
+    for flow in psutil.Process(prefect.worker.pid).children():
+        flow.kill()
+    assert prefect.end_of(run_id)["state_type"] == "CRASHED"
+    assert "RUNNING" in running()
+    following = prefect.start_run("any-sweep", sweep=TEXT, store="killed", workers=1, reports=None)
+    assert prefect.end_of(following)["state_type"] == "COMPLETED"
+    prefect.wait(lambda: not {"RUNNING", "PENDING"} & running(), "they have ended", 60)
+    assert "CRASHED" in running()
+
+
+def task_states(prefect: PrefectHere, run_id: str) -> set[str]:
+    return {
+        each["state_type"] for each in prefect.ask("task_runs/filter", flow_runs={"id": {"any_": [run_id]}})
+    }

@@ -252,6 +252,15 @@ def test_a_method_has_a_task_run_in_each_run_that_ends_as_the_run_did(story: Sto
     assert story.reports
 
 
+def test_a_sweep_typed_on_the_command_line_is_named_after_its_problem(
+    folder: Path, start: Callable[..., Any]
+) -> None:
+    words = ("unamplified-epsilon", "sigma=1,2", "delta=1e-5", "--engine", "ray", "--workers", 1)
+    code, _, err = start("run", *words, "--store", folder / "typed").end()
+    assert code == 0, err
+    assert flows("unamplified-epsilon, typed") == ["COMPLETED"]
+
+
 def test_a_method_without_any_answer_fails_for_prefect_and_ends_with_code_6(
     folder: Path, process: Run
 ) -> None:
