@@ -112,7 +112,7 @@ def test_no_role_starts_with_the_secret_of_an_example(name: str) -> None:
     subprocess.run([ROLE, "echo"], env=environment, capture_output=True, check=True)
 
 
-@pytest.mark.parametrize(("code", "of_the_job"), [(0, 0), (1, 0), (2, 2), (5, 5)])
+@pytest.mark.parametrize(("code", "of_the_job"), [(0, 0), (6, 0), (1, 1), (2, 2), (5, 5)])
 def test_points_without_an_answer_do_not_make_a_job_fail(tmp_path: Path, code: int, of_the_job: int) -> None:
     program = tmp_path / "privsweep"
     program.write_text(f'#!/bin/sh\necho "$@"\nexit {code}\n')
