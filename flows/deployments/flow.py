@@ -235,7 +235,7 @@ def _only_run_on(store: str, logger: Log) -> Iterator[None]:
 
     This only saves work; nothing breaks if Prefect loses track of the active run.
     """
-    address = _whole(store)
+    address = store.rstrip("/") if ":" in store else str(Path(store).resolve())  # one for all its spellings
     name = f"store {re.sub(r'[^A-Za-z0-9._-]+', ' ', address).strip()}"
     with get_client(sync_client=True) as client:
         with suppress(ObjectAlreadyExists):  # two runs made it at once

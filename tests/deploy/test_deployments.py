@@ -257,7 +257,9 @@ def test_runs_of_one_deployment_wait_for_their_store_and_cancel_no_other(
     prefect: PrefectHere, run: dict[str, Any]
 ) -> None:
     parameters: dict[str, Any] = {"sweep": TEXT, "workers": 1, "reports": None}
-    stores = ["crowded", "crowded", "crowded", "elsewhere"]
+    (prefect.root / "crowded").mkdir()
+    (prefect.root / "link").symlink_to("crowded")
+    stores = ["crowded", "crowded/", "link", "elsewhere"]
     runs = [prefect.start_run("any-sweep", **parameters, store=store) for store in stores]
     ended = [prefect.end_of(each) for each in runs]
     assert [each["state_name"] for each in ended] == ["Completed"] * 4
