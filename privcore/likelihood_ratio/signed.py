@@ -10,6 +10,7 @@ Every rounding goes upwards: masses and moments are sums of terms of one sign, s
 and nodes move by relative errors. Nothing cancels, however small the excess is.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from privcore.likelihood_ratio.grid import MOST_CELLS, Array, all_pairs, coarsen
 from privcore.numerics.compiled import compiled
 from privcore.numerics.rounding import UNIT
 
-_FAR = np.geomspace(1.0, 1e100, 150)
+FAR = np.geomspace(1.0, 1e100, 150)
 """Distances beyond a picture, in units of its own, at which widths of cells are stated."""
 
 
@@ -57,6 +58,7 @@ class SumCells:
     kinks: tuple[float, ...]
 
 
+@compiled()
 def scales(x: Array, p: Array, least: float) -> tuple[Array, Array]:
     r"""Return places, far beyond the atoms too, and the width of a cell at each in units of the fineness.
 
@@ -66,24 +68,39 @@ def scales(x: Array, p: Array, least: float) -> tuple[Array, Array]:
 
     Args:
         x: Atoms of a picture of the distribution, ascending.
-        p: Masses of the atoms.
+        p: Masses of the atoms, not all 0.
         least: Smallest scale that matters.
     """
     x, p = x[p > 0.0], p[p > 0.0]
     below, above = np.cumsum(p), np.cumsum(p[::-1])[::-1]
-    low, middle, high = quantiles(x, p, (0.25, 0.5, 0.75))
-    body = max(0.74 * (high - low), least)
-    distance = np.abs(x - middle)
-    excess = np.where(x < middle, x - np.cumsum(p * x) / below, np.cumsum((p * x)[::-1])[::-1] / above - x)
-    excess = np.clip(excess, 0.05 * body + 0.005 * distance, distance + body)
-    width = np.sqrt((distance + 1.5 * body) * excess)
-    left = (x[0] - (distance[0] + body) * _FAR)[::-1]
-    right = x[-1] + (distance[-1] + body) * _FAR
-    place = np.concatenate((left, x, right))
-    width = np.concatenate(
-        (np.maximum(width[0], 0.1 * (middle - left)), width, np.maximum(width[-1], 0.1 * (right - middle)))
-    )
-    return place, _smooth(place, width)
+    below_moment, above_moment = np.cumsum(p * x), np.cumsum((p * x)[::-1])[::-1]
+    low, middle, high = 0, 0, 0
+    while below[low] < 0.25 * below[-1]:
+        low += 1
+    while below[middle] < 0.5 * below[-1]:
+        middle += 1
+    while below[high] < 0.75 * below[-1]:
+        high += 1
+    body = max(0.74 * (x[high] - x[low]), least)
+    far = FAR.size
+    place, width = np.empty(x.size + 2 * far), np.empty(x.size + 2 * far)
+    for k in range(x.size):
+        distance = abs(x[k] - x[middle])
+        mean = x[k] - below_moment[k] / below[k] if k < middle else above_moment[k] / above[k] - x[k]
+        mean = min(max(mean, 0.05 * body + 0.005 * distance), distance + body)
+        place[far + k] = x[k]
+        width[far + k] = math.sqrt((distance + 1.5 * body) * mean)
+    end = far + x.size - 1
+    for k in range(far):
+        place[far - 1 - k] = x[0] - (x[middle] - x[0] + body) * FAR[k]
+        width[far - 1 - k] = max(width[far], 0.1 * (x[middle] - place[far - 1 - k]))
+        place[end + 1 + k] = x[-1] + (x[-1] - x[middle] + body) * FAR[k]
+        width[end + 1 + k] = max(width[end], 0.1 * (place[end + 1 + k] - x[middle]))
+    for k in range(1, place.size):
+        width[k] = min(width[k], width[k - 1] + place[k] - place[k - 1])
+    for k in range(place.size - 2, -1, -1):
+        width[k] = min(width[k], width[k + 1] + place[k + 1] - place[k])
+    return place, width
 
 
 def quantiles(x: Array, p: Array, shares: tuple[float, ...]) -> list[float]:
@@ -104,17 +121,6 @@ def quantiles(x: Array, p: Array, shares: tuple[float, ...]) -> list[float]:
 
 
 @compiled()
-def _smooth(place: Array, width: Array) -> Array:
-    """Return the largest widths that are below these and change by at most the distance of the places."""
-    found = width.copy()
-    for j in range(1, place.size):
-        found[j] = min(found[j], found[j - 1] + place[j] - place[j - 1])
-    for j in range(place.size - 2, -1, -1):
-        found[j] = min(found[j], found[j + 1] + place[j + 1] - place[j])
-    return found
-
-
-@compiled()
 def steps_between(start: float, end: float, place: Array, width: Array, fineness: float) -> Array:
     """Return edges from `start` to `end` or a little beyond, at most `MOST_CELLS` of them."""
     edges = np.empty(MOST_CELLS)
@@ -130,6 +136,38 @@ def steps_between(start: float, end: float, place: Array, width: Array, fineness
     return edges[:size]
 
 
+@compiled()
+def _edges_of_sum(
+    x: Array, p: Array, start: float, highest: float, fineness: float, tail: float, least: float
+) -> Array:
+    """Return the edges of the cells for a sum, the first one below all values, from a picture of it.
+
+    Args:
+        x: Atoms of the picture, ascending.
+        p: Their masses, some of which may be 0.
+        start: The lowest node.
+        highest: The largest value.
+        fineness: Width of a cell in local scales; wider if the cells were too many.
+        tail: Mean that may lie beyond the last edge.
+        least: Smallest scale that matters.
+    """
+    x, p = x[p > 0.0], p[p > 0.0]
+    end, above, moment = x[-1], 0.0, 0.0
+    for k in range(x.size - 1, -1, -1):
+        above += p[k]
+        moment += p[k] * x[k]
+        if moment - x[k] * above > 1e-8 * tail:  # the picture has a shorter tail
+            break
+        end = x[k]
+    end = min(end, highest) if end > start else highest
+    place, width = scales(x, p, least)
+    edges = steps_between(start, end, place, width, fineness)
+    while edges[-1] < end:
+        fineness *= 2.0
+        edges = steps_between(start, end, place, width, fineness)
+    return np.append(start - 1e-9 * abs(start) - least, edges)
+
+
 def added(a: SignedLaw, b: SignedLaw, cells: SumCells) -> SignedLaw:
     """Return a distribution above the sum of two independent numbers.
 
@@ -141,20 +179,11 @@ def added(a: SignedLaw, b: SignedLaw, cells: SumCells) -> SignedLaw:
     square = a is b
     picture = coarsen(a.x, a.p, PICTURE)
     x, p = all_pairs(*picture, *(picture if square else coarsen(b.x, b.p, PICTURE)), False)
-    x, p = x[p > 0.0], p[p > 0.0]
-    excess = np.cumsum((p * x)[::-1])[::-1] - x * np.cumsum(p[::-1])[::-1]
     lowest, highest = float(a.x[0] + b.x[0]), float(a.x[-1] + b.x[-1])
     start = max(lowest, -cells.low)
-    top = float(
-        x[min(x.size - 1, int(np.searchsorted(-excess, -1e-8 * cells.tail)))]
-    )  # the picture has a shorter tail
-    end = min(top, highest) if top > start else highest
-    place, width = scales(x, p, cells.least)
-    fineness = cells.fineness
-    while (edges := steps_between(start, end, place, width, fineness))[-1] < end:
-        fineness *= 2.0
+    edges = _edges_of_sum(x, p, start, highest, cells.fineness, cells.tail, cells.least)
     kinks = [kink for kink in cells.kinks if start < kink < edges[-1]]
-    edges = np.unique(np.concatenate(([start - 1e-9 * abs(start) - cells.least], edges, kinks)))
+    edges = np.unique(np.append(edges, kinks))
     mass, moment = collect(a.x, a.p, b.x, b.p, edges, square, False)
     # Counted: sums of at most as many terms as atoms, a difference and two products, twice for the quotient.
     more = 1.0 + 4.0 * (a.x.size + b.x.size + 32) * UNIT

@@ -383,12 +383,8 @@ def profile_above(epoch: AllUsedAbove, direction: str, threshold: float, res: Re
         >>> 0.0025 < profile_above(mnist, "remove", 2.7182818, res) < 0.0027
         True
     """
-    step = _step(epoch, direction, threshold, res)
-    rough = step
-    if res.fineness < COARSE:
-        coarse = Resolution(fineness=COARSE, tail=res.tail)
-        rough = _step(epoch, direction, threshold, coarse)
-    alone = float(potential_of(step.one).at(np.zeros(1))[0])
+    rough = _step(epoch, direction, threshold, Resolution(fineness=max(COARSE, res.fineness), tail=res.tail))
+    alone = float(potential_of(rough.one).at(np.zeros(1))[0])
     if alone <= res.tail:
         return alone
     by_rarity = {rarity: by_moments(rough, rarity) for rarity in RARITIES[direction]}
@@ -397,11 +393,15 @@ def profile_above(epoch: AllUsedAbove, direction: str, threshold: float, res: Re
     small = 0.02 * min(alone, by_rarity[rarity])
     start = next((k for k, cap in enumerate(caps) if beyond_cap(cap / 1.5, epoch.s) * alone <= small), None)
     by_caps = {} if start is None else _near(rough, caps, start)
-    least = min(by_caps.values(), default=math.inf)
-    found = [alone, *(by_cap(step, cap) for cap, value in by_caps.items() if value == least)]
-    if by_rarity[rarity] <= HOPELESS * least:
-        found.append(by_moments(step, rarity))
-    return min(found) + epoch.kept * (alone - min(found)) * (1.0 + 16.0 * UNIT)
+    cap = min(by_caps, key=by_caps.__getitem__, default=None)
+    found = min(alone, by_rarity[rarity], by_caps.get(cap, math.inf))
+    if res.fineness < COARSE:
+        step = _step(epoch, direction, threshold, res)
+        if cap is not None:
+            found = min(found, by_cap(step, cap))
+        if by_rarity[rarity] <= HOPELESS * found:
+            found = min(found, by_moments(step, rarity))
+    return found + epoch.kept * (alone - found) * (1.0 + 16.0 * UNIT)
 
 
 def _step(epoch: AllUsedAbove, direction: str, threshold: float, res: Resolution) -> WeightedStep:
@@ -449,4 +449,6 @@ def dominating(epoch: AllUsedAbove, tail: float) -> RatioDistribution:
     Raises:
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
     """
-    return shuffled.from_profile(partial(profile_above, epoch), epoch.shift, tail, BETWEEN, FINENESS)
+    near = shuffled.ShuffledAbove(epoch.s, epoch.steps, epoch.relation, 1.0)
+    thresholds = shuffled.thresholds_of(partial(shuffled.profile_above, near), epoch.shift, tail, BETWEEN)
+    return shuffled.from_profile(partial(profile_above, epoch), thresholds, tail, FINENESS)

@@ -185,25 +185,21 @@ def dominating(epoch: ShuffledAbove, tail: float) -> RatioDistribution:
     profile, sharper = partial(profile_above, epoch), None
     if epoch.relation == "zero-out" and epoch.s <= SMOOTH and epoch.steps > 1:
         sharper = partial(profile_above, epoch, block=min(BLOCK, epoch.steps))
-    return from_profile(profile, epoch.shift, tail, BETWEEN, FINENESS, sharper)
+    return from_profile(profile, thresholds_of(profile, epoch.shift, tail, BETWEEN), tail, FINENESS, sharper)
 
 
 Profile = Callable[[str, float, Resolution], float]
 """Upper bound of a profile by direction, threshold >= 1 and resolution."""
 
 
-def from_profile(
-    profile: Profile, mu: float, tail: float, between: float, fineness: float, sharper: Profile | None = None
-) -> RatioDistribution:
-    """Return a distribution that dominates a ratio with a profile in both directions.
+def thresholds_of(profile: Profile, mu: float, tail: float, between: float) -> tuple[Array, Array]:
+    """Return thresholds from 1 on at which a profile decides about a distribution, for both directions.
 
     Args:
-        profile: Upper bounds of the profile.
+        profile: The profile, or another one that is near it.
         mu: Shift of a normal distribution that dominates, too.
         tail: Mean that may be moved to infinity.
         between: Distance of the thresholds, in local standard deviations.
-        fineness: Width of the cells of sums.
-        sharper: Other upper bounds of the profile, slower and sharper for small thresholds.
 
     Raises:
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
@@ -211,30 +207,44 @@ def from_profile(
     largest = mu * (0.5 * mu - float(scipy.special.ndtri_exp(math.log(tail))))
     if largest > math.log(LARGEST_RATIO):
         raise LikelihoodRangeError
-    first = np.exp(largest * (np.arange(1, PILOTS + 1) / PILOTS) ** 3)
-    pilot = _law(first, first, PILOT, profile, tail)
-    inner = pilot.x > 0.0
-    edges = choose_edges(pilot.x[inner], pilot.p[inner], between, tail, True, 0.0, 0.0)
+    first = np.exp(largest * (np.arange(PILOTS + 1) / PILOTS) ** 3)
+    pilot = from_profile(profile, (first, first), tail, PILOT)
+    positive = pilot.x > 0.0
+    edges = choose_edges(pilot.x[positive], pilot.p[positive], between, tail, True, 0.0, 0.0)
     if edges.size < 2 or not edges[0] < 1.0 < edges[-1]:
         raise LikelihoodRangeError
-    return _law(
-        edges[edges > 1.0], 1.0 / edges[(edges > 0.0) & (edges < 1.0)][::-1], fineness, profile, tail, sharper
+    ranges = edges[edges > 1.0], 1.0 / edges[(edges > 0.0) & (edges < 1.0)][::-1]
+    more = np.arange(1, PILOTS + 1) / PILOTS  # in case that the profile itself reaches farther
+    removing, adding = (
+        np.concatenate(([1.0], inner, inner[-1] * np.exp(more * max(0.0, largest - math.log(inner[-1])))))
+        for inner in ranges
     )
+    return removing, adding
 
 
-def _law(
-    removing: Array,
-    adding: Array,
-    fineness: float,
+def from_profile(
     profile: Profile,
+    thresholds: tuple[Array, Array],
     tail: float,
+    fineness: float,
     sharper: Profile | None = None,
 ) -> RatioDistribution:
-    """Return the distribution whose profiles are chords between upper bounds at 1 and some thresholds."""
+    """Return the distribution whose profiles are chords between upper bounds at some thresholds.
+
+    Args:
+        profile: Upper bounds of the profile.
+        thresholds: Thresholds from 1 on, for direction remove and for add.
+        tail: Mean that may be moved to infinity.
+        fineness: Width of the cells of sums.
+        sharper: Other upper bounds of the profile, slower and sharper for small thresholds.
+
+    Raises:
+        LikelihoodRangeError: The ratios that matter exceed the range of doubles.
+    """
     res = Resolution(fineness=fineness, tail=tail)
     found = [
-        _points(direction, [1.0, *thresholds.tolist()], profile, sharper, res)
-        for direction, thresholds in (("remove", removing), ("add", adding))
+        _points(direction, at.tolist(), profile, sharper, res)
+        for direction, at in zip(("remove", "add"), thresholds, strict=True)
     ]
     (over, remove), (under, add) = found
     x, y = hull(over, remove)
