@@ -15,7 +15,7 @@ from privcore.likelihood_ratio.questions import Question, requested
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.training.brackets import enclosed_run
 from privcore.training.epochs import ShufflingPhase
-from privcore.training.params import DROPPED
+from privcore.training.params import BATCH, DROPPED, KEPT
 from privcore.training.samplers import Above, Bounds, composed
 
 SAMPLERS = ("poisson", "shuffling", "shuffling-once", "none")
@@ -63,6 +63,8 @@ class OpacusRun:
         adjacency: Neighbouring relation for the sampler in use.
         tolerance: Requested relative width of intervals of epsilon.
         dropped: Share of the examples that every shuffled epoch leaves out.
+        batch: Number of examples in a full batch of a shuffled epoch, or fewer.
+        kept: Share of the examples in a smaller last batch of every shuffled epoch.
     """
 
     stretches: tuple[Stretch, ...]
@@ -70,6 +72,8 @@ class OpacusRun:
     adjacency: str
     tolerance: float = params.WIDTH
     dropped: float = 0.0
+    batch: int = 1
+    kept: float = 0.0
 
     @property
     def distance(self) -> float:
@@ -158,7 +162,13 @@ class OpacusRun:
             return Bounds((public,), one.bounds(self.adjacency, 1.0).below)
         parts = [
             ShufflingPhase(
-                sigma=noise, steps=steps, epochs=count, redraw="each-epoch", dropped=self.dropped
+                sigma=noise,
+                steps=steps - (self.kept > 0.0),
+                epochs=count,
+                redraw="each-epoch",
+                dropped=self.dropped,
+                batch=self.batch,
+                kept=self.kept,
             ).bounds(self.adjacency, 1.0)
             for (noise, steps), count in sorted(counted.items())
         ]
@@ -174,6 +184,8 @@ def from_opacus(
     adjacency: str | None = None,
     tolerance: float = params.WIDTH,
     dropped: float = 0.0,
+    batch: int = 1,
+    kept: float = 0.0,
 ) -> OpacusRun:
     """Return the run that an accountant of Opacus recorded.
 
@@ -192,6 +204,8 @@ def from_opacus(
         tolerance: Requested relative width of intervals of epsilon.
         dropped: Share of the examples that every shuffled epoch leaves out; with `drop_last=True`, n mod b of
             all n.
+        batch: Number of examples in a full batch; for `shuffling`, the larger the smaller is the upper end.
+        kept: Share of the examples in a smaller last batch; with `drop_last=False`, n mod b of all n.
 
     Raises:
         DomainError: The history or an argument is outside its domain.
@@ -208,16 +222,20 @@ def from_opacus(
     dropped = float(DROPPED.check(dropped))
     if dropped and not sampler.startswith("shuffling"):
         raise DomainError(f"Expected sampler=shuffling or shuffling-once with dropped, got {sampler!r}.")
+    batch, kept = int(BATCH.check(batch)), float(KEPT.check(kept))
+    if (batch > 1 or kept) and (dropped or sampler != "shuffling"):
+        raise DomainError("Expected batch and kept with sampler=shuffling, and without dropped.")
     allowed = [name for name in RELATIONS if sampler == "poisson" or dropped or name != "add-remove"]
     if adjacency not in allowed:
         raise DomainError(
             f"Expected adjacency {' or '.join(allowed)} for sampler={sampler}, got {adjacency!r}."
         )
     stretches = tuple(_stretch(entry) for entry in _entries(history))
-    if sampler != "poisson":
-        for each in stretches:
-            _steps(each)
-    return OpacusRun(stretches, sampler, str(adjacency), params.TOLERANCE.check(tolerance), dropped)
+    lengths = [_steps(each) for each in stretches] if sampler != "poisson" else []
+    if kept and min(lengths, default=2) < 2:
+        raise DomainError("Expected epochs of at least 2 steps with kept.")
+    tolerance = params.TOLERANCE.check(tolerance)
+    return OpacusRun(stretches, sampler, str(adjacency), tolerance, dropped, batch, kept)
 
 
 def _entries(history: Any) -> Sequence[Any]:

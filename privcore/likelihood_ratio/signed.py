@@ -144,7 +144,7 @@ def _edges_of_sum(
 
     Args:
         x: Atoms of the picture, ascending.
-        p: Their masses, some of which may be 0.
+        p: Their masses; they may be 0.
         start: The lowest node.
         highest: The largest value.
         fineness: Width of a cell in local scales; wider if the cells were too many.

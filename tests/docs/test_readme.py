@@ -29,6 +29,7 @@ def test_the_readme_shows_what_its_commands_print(repository: Path, tmp_path: Pa
     assert not wrong, "\n".join(f"$ {step.command}\n{printed}" for step, printed in wrong)
 
 
+@pytest.mark.thorough
 @pytest.mark.xdist_group("pages")
 def test_the_readme_shows_a_comparison_as_a_terminal_of_80_columns_does(
     readme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ from flows.answers.parse import DROP_LAST, UNKNOWN, loader
 from flows.answers.question import OF_ONE, adjacency_of, question, run_of
 from flows.answers.show import bracket_text, kind_of
 from flows.answers.sourced import Sourced
-from flows.answers.training.compare import SchemeRow, problems
+from flows.answers.training.compare import SIZED, SchemeRow, problems
 from flows.answers.training.compare_output import contents, print_rows
 from flows.printing import as_json, exactly, listed, note, rounded_down, rounded_up, say, show
 from flows.spec.words import value_of
@@ -34,6 +34,7 @@ def candidates(words: Mapping[str, Any]) -> tuple[dict[str, Problem], list[str]]
         if name in words:
             raise DomainError(f"Expected no {name} with sampling {UNKNOWN}, since it describes one sampler.")
     found, notes = problems(words)
+    found.pop(SIZED, None)  # its better upper end would not be that of the worst sampler, and takes long
     return found | {"none": found.pop("none")}, notes  # in the order of `rows`
 
 

@@ -49,6 +49,8 @@ DARK = dict.fromkeys(SAMPLERS, "#9aa4af") | {
 
 
 SHUFFLING = "shuffling-epsilon"
+SIZED = "shuffling-keep-last"
+"""Shuffled batches of a known size without `drop_last`."""
 ZERO_OUT = (
     "The neighbouring relation of this row is {}: one data set has the gradient 0 in the place of the "
     "example, since add-remove would change {}."
@@ -62,7 +64,7 @@ SHUFFLED_ADJACENCY = {"add-remove": "zero-out"}
 """Relations of the other rows, and of shuffling; remove and add are the directions of both."""
 UNAMPLIFIED = "The upper end is that of no amplification: no better one is known at this noise."
 UNSIZED = (
-    "The upper end is that of no amplification; epsilon with --examples and --batch-size has a smaller one."
+    "The upper end is that of no amplification; with --examples and --batch-size, there is a smaller one."
 )
 KEPT_BINS = "Every example is in the same step of all epochs; drawn again in each epoch, this is allocation."
 LEAVES_OUT = "Every epoch leaves out the examples that do not fill a batch, the share {} of all."
@@ -160,14 +162,17 @@ def problems(words: Mapping[str, Any]) -> tuple[dict[str, Problem], list[str]]:
         bins = {name: fields[name] for name in names} | {"redraw": "once"}
         found["balls-in-bins"] = problem_of("balls-in-bins").from_fields(rest | bins)
     if fields["participations"] == 1:
-        relation = SHUFFLED_ADJACENCY.get(adjacency, adjacency)
+        relation = {"adjacency": SHUFFLED_ADJACENCY.get(adjacency, adjacency)}
         redraw = "one-epoch" if fields["epochs"] == 1 else "each-epoch"
-        shuffled = {"epochs": fields["epochs"], "redraw": redraw, "adjacency": relation}
-        found["shuffling"] = find_problem(SHUFFLING).from_fields(rest | {"steps": fields["steps"]} | shuffled)
-        if left_out:
-            dropping = {"sampling": "shuffling", "drop_last": True, "redraw": "each-epoch"}
-            asked = rest | drawn | {"epochs": fields["epochs"]} | dropping
-            found[DROP_LAST] = question(asked).problem
+        shuffled = rest | {"epochs": fields["epochs"], "redraw": redraw} | relation
+        found["shuffling"] = find_problem(SHUFFLING).from_fields(shuffled | {"steps": fields["steps"]})
+        if drawn:
+            sized = shuffled | drawn | {"sampling": "shuffling", "redraw": "each-epoch"}
+            if relation["adjacency"] in ("zero-out", "replace-one"):
+                with suppress(DomainError):  # larger batches than this problem has
+                    found[SIZED] = question(sized | {"keep_last": True}).problem
+            if left_out:
+                found[DROP_LAST] = question(sized | rest | {"drop_last": True}).problem
     return found, notes
 
 
@@ -207,14 +212,19 @@ def rows(asked: Mapping[str, Problem], answering: Answering) -> Iterator[SchemeR
 
 
 def _shuffling(asked: Mapping[str, Problem], none: Sourced | None, answering: Answering) -> SchemeRow:
-    """Return the row of shuffling, which has its own neighbouring relation, and often no better upper end."""
+    """Return the row of shuffling, which has its own neighbouring relation, by the sizes if these gain."""
     problem = asked.get("shuffling")
     if problem is None:
         why = ONCE.format(asked["none"].as_fields()["participations"])
         return SchemeRow(sampling="shuffling", problem=None, status="not_applicable", notes=(why,))
+    own = _own_relation(asked, "shuffling")
     answer = answering(problem)
-    notes = [*_own_relation(asked, "shuffling"), *([UNSIZED] if _unamplified(answer, none) else [])]
-    return _row("shuffling", problem, answer, *notes)
+    if SIZED in asked:
+        sized = answering(asked[SIZED])
+        if sized is not None and sized.ok and not (answer and answer.bracket.upper <= sized.bracket.upper):
+            return _row("shuffling", asked[SIZED], sized, *own)
+    unsized = _unamplified(answer, none) if SIZED in asked else [UNSIZED] * bool(_unamplified(answer, none))
+    return _row("shuffling", problem, answer, *own, *unsized)
 
 
 def _leaving_out(problem: Problem) -> list[str]:

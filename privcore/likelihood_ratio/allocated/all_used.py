@@ -393,12 +393,11 @@ def profile_above(epoch: AllUsedAbove, direction: str, threshold: float, res: Re
     small = 0.02 * min(alone, by_rarity[rarity])
     start = next((k for k, cap in enumerate(caps) if beyond_cap(cap / 1.5, epoch.s) * alone <= small), None)
     by_caps = {} if start is None else _near(rough, caps, start)
-    cap = min(by_caps, key=by_caps.__getitem__, default=None)
-    found = min(alone, by_rarity[rarity], by_caps.get(cap, math.inf))
+    found = min(alone, by_rarity[rarity], *by_caps.values())
     if res.fineness < COARSE:
         step = _step(epoch, direction, threshold, res)
-        if cap is not None:
-            found = min(found, by_cap(step, cap))
+        if by_caps:
+            found = min(found, by_cap(step, min(by_caps, key=by_caps.__getitem__)))
         if by_rarity[rarity] <= HOPELESS * found:
             found = min(found, by_moments(step, rarity))
     return found + epoch.kept * (alone - found) * (1.0 + 16.0 * UNIT)

@@ -196,7 +196,7 @@ def thresholds_of(profile: Profile, mu: float, tail: float, between: float) -> t
     """Return thresholds from 1 on at which a profile decides about a distribution, for both directions.
 
     Args:
-        profile: The profile, or another one that is near it.
+        profile: The profile, or one near it.
         mu: Shift of a normal distribution that dominates, too.
         tail: Mean that may be moved to infinity.
         between: Distance of the thresholds, in local standard deviations.

@@ -151,14 +151,19 @@ def test_a_direction_keeps_the_note_about_the_relation(privsweep: Command) -> No
 
 
 def test_clones_bound_shuffling_for_batches_of_any_size(privsweep: Command) -> None:
-    # At this noise the clones prove less than no amplification, whatever the number of examples in a batch.
-    few = ("--sigma", "3", "--delta", "1e-3", "--examples")
-    one = by_sampling(privsweep, *few, "100000", "--batch-size", "1")
-    two = by_sampling(privsweep, *few, "200000", "--batch-size", "2")
-    for rows in (one, two):
-        assert rows["shuffling"]["upper_method"] == "shuffling.clones"
-        assert rows["shuffling"]["upper"] < 0.9 * rows["none"]["upper"]
-    assert one["shuffling"]["upper"] == two["shuffling"]["upper"]
+    rows = by_sampling(privsweep, "--sigma", "3", "--delta", "1e-3", "--steps", "100000")
+    assert rows["shuffling"]["upper_method"] == "shuffling.clones"
+    assert rows["shuffling"]["upper"] < 0.9 * rows["none"]["upper"]
+
+
+def test_a_batch_size_gives_shuffling_a_smaller_upper_end(privsweep: Command) -> None:
+    run, sizes = (*SIZES[:4], "--epochs", 10), ("--examples", 10000, "--batch-size", 2000)
+    some, sized = (by_sampling(privsweep, *run, *words)["shuffling"] for words in (("--steps", 5), sizes))
+    assert some["notes"][-1].endswith("with --examples and --batch-size, there is a smaller one.")
+    assert sized["upper"] < 0.95 * some["upper"]
+    alone = ("--sampling", "shuffling", "--redraw", "each-epoch", "--adjacency", "zero-out", "--keep-last")
+    assert privsweep("epsilon", *run, *sizes, *alone, "--json") == 0
+    assert (sized["lower"], sized["upper"]) == (privsweep.json["lower"], privsweep.json["upper"])
 
 
 @pytest.mark.sampled(1)

@@ -150,3 +150,32 @@ def test_poisson_sampling_with_a_replaced_example_is_that_of_the_accountant() ->
     other.compose(PoissonSampledDpEvent(0.05, GaussianDpEvent(1.0)), 40)
     assert run.get_epsilon_interval(1e-5) == other.get_epsilon_interval(1e-5)
     assert run.get_delta_interval(1.0) == other.get_delta_interval(1.0)
+
+
+def test_epochs_that_use_all_examples_have_the_ends_of_their_run() -> None:
+    history = [(1.1, 1 / 6, 60)]
+    found = from_opacus(history, "shuffling", "zero-out", batch=2000, kept=0.1).get_epsilon_interval(1e-5)
+    wider = from_opacus(history, "shuffling", "zero-out").get_epsilon_interval(1e-5)
+    run = "shuffling(sigma=1.1,steps=5,epochs=10,redraw=each-epoch,batch=2000,kept=0.1)"
+    problem = find_problem("run-epsilon").from_fields({"phases": run, "adjacency": "zero-out", "delta": 1e-5})
+    answer = evaluate(Point(problem=problem, method=find("runs.certified")()))
+    assert found[1] < 0.97 * wider[1]
+    assert found == pytest.approx((answer.lower, answer.upper), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "sizes"),
+    [
+        ("poisson", {"batch": 5}),
+        ("shuffling-once", {"kept": 0.1}),
+        ("shuffling", {"batch": 5, "dropped": 0.1}),
+    ],
+)
+def test_sizes_are_refused_where_they_do_not_count(sampler: str, sizes: dict[str, Any]) -> None:
+    with pytest.raises(DomainError, match="Expected batch and kept with sampler=shuffling"):
+        from_opacus([(2.0, 0.1, 30)], sampler, "zero-out", **sizes)
+
+
+def test_an_epoch_of_one_step_has_no_smaller_last_batch() -> None:
+    with pytest.raises(DomainError, match="Expected epochs of at least 2 steps with kept"):
+        from_opacus([(2.0, 1.0, 30)], "shuffling", "zero-out", kept=0.1)
