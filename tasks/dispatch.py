@@ -1,5 +1,6 @@
 """Batches in flight on Ray: a few for each processor, with recovery if a worker, a node or the head dies."""
 
+import random
 import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from tasks.batch import Batch
 from tasks.cluster import Address
 from tasks.errors import StoppedError, first_line
 from tasks.guard import oom_kills
-from tasks.health import LOOK_EVERY, HeadGoneError, Health, probe_cluster
+from tasks.health import LOOK_EVERY, HeadGoneError, Health, answering, probe_cluster
 from tasks.sources import code
 from tasks.waiting import WHOLE, Attempt, Flight, Waiting, request
 from tasks.work import Done, Job, delivered
@@ -26,6 +27,8 @@ BYTES_AHEAD = 256e6  # estimated bytes of parts on their way back to this proces
 ROW_BYTES = 400.0  # most bytes of a row in a part; most rows take a tenth
 RESTARTS = 2  # new starts of Ray on this machine after it stopped working
 PATIENCE = 10.0  # seconds for workers to publish finished points when a run is interrupted
+GRACE = 60.0  # seconds after which a batch can be late: nodes load packages and compile functions
+SLOW = 4.0  # times its estimate, and that of the batches before it, for which a batch is not late
 HELD = 0.5  # seconds between looks while batches are held back
 
 
@@ -104,7 +107,11 @@ class Dispatch:
         self.carries = False
         self._waiting = Waiting(batches, job, place)
         self._running: dict[Any, Flight] = {}
+        self._late: dict[Any, Flight] = {}  # past their deadlines, and waiting or in flight again
+        self._pace = 1.0  # largest ratio of measured to estimated seconds of a batch
+        self._answering: list[str] = []  # nodes that answered when a batch was late
         self._points = 0  # in flight
+        self._seconds = 0.0  # estimated, in flight
         self._lost: list[Attempt] = []  # batches in flight when Ray stopped working
         self._job = job
         self._place = place
@@ -126,12 +133,16 @@ class Dispatch:
         health = Health()
         largest = health.largest
         yield from self._found()
+        looked = time.monotonic()
         while self._waiting or self._running:
             processors = health.processors(len(self._running))  # in any case, since it also checks the head
             usual = self._limit or AHEAD * max(1, processors)
             window = self._waiting.restraint.window(usual, time.monotonic())
             while len(self._running) < window and not self._is_full() and self._waiting:
                 self._submit(remote, self._waiting.next(), health)
+            if time.monotonic() - looked > LOOK_EVERY:
+                yield from self._repeat_late()
+                looked = time.monotonic()
             if not self._running:
                 time.sleep(HELD)  # batches are held back, for lack of memory
                 yield None
@@ -139,30 +150,102 @@ class Dispatch:
             if health.largest < largest:
                 self._recall(health.largest)
             largest = health.largest
-            flying = list(self._running)
+            flying = [*self._running, *self._late]
             finished, _ = ray.wait(flying, num_returns=1, timeout=LOOK_EVERY)
             if not finished:
                 yield None
             else:  # collect all finished ones: with 20,000 in flight, one wait takes ten milliseconds
                 finished, _ = ray.wait(flying, num_returns=len(flying), timeout=0)
             for reference in finished:
-                flight = self._running[reference]
-                done = self._outcome(reference, flight, health)
-                del self._running[reference]
-                self._points -= len(flight.attempt.batch)
-                if done is not None:
-                    self._waiting.finished()
+                if done := self._landed(reference, health):
                     yield done
 
     def _submit(self, remote: Any, attempt: Attempt, health: Health) -> None:
         """Give a batch to Ray, with the name of its method, by which Ray's tools list it."""
+        if attempt.finished:
+            return
         batch = attempt.batch
         memory = request(batch, attempt.kills, health.largest)
-        task = remote.options(name=batch.method.name, memory=memory)
+        expected = batch.seconds + self._seconds / max(1, health.processors(len(self._running)))
+        patience = (GRACE + SLOW * self._pace * expected) * 2.0**attempt.late
+        task = remote.options(name=batch.method.name, memory=memory, **self._elsewhere(attempt))
         last = attempt.kills >= WHOLE
         reference = task.remote(batch, self._job, self._place.address, self._requirements, last=last)
-        self._running[reference] = Flight(attempt, health.dead, memory)
+        self._running[reference] = Flight(attempt, health.dead, memory, time.monotonic() + patience)
         self._points += len(batch)
+        self._seconds += batch.seconds
+
+    def _landed(self, reference: Any, health: Health) -> Done | None:
+        """Return the outcome of a batch that has ended, or None if there is none yet, or was one before."""
+        if flight := self._running.get(reference):
+            done = self._outcome(reference, flight, health)
+        elif flight := self._late.get(reference):
+            done = self._outcome_of_late(reference)
+        else:
+            return None  # another node was faster
+        is_late = reference in self._late
+        self._drop(reference)
+        if done is not None:
+            self._pace = max(self._pace, done.seconds / max(done.estimate, 1e-9))
+            self._finish(flight.attempt)
+        elif not is_late:
+            self._cancel(flight.attempt)  # it is divided, or waits again
+        return done
+
+    def _repeat_late(self) -> Generator[Done]:
+        """Queue batches again that are past their deadlines, as on a frozen node; the first outcome wins."""
+        now = time.monotonic()
+        late = {each: flight for each, flight in self._running.items() if now > flight.deadline}
+        if late:
+            self._answering = answering()
+        for reference, flight in late.items():
+            flight.attempt.late += 1
+            self._late[reference] = self._running.pop(reference)
+            self._seconds -= flight.attempt.batch.seconds
+            if done := self._waiting.after_a_loss(flight.attempt):  # it was published before
+                self._finish(flight.attempt)
+                yield done
+
+    def _elsewhere(self, attempt: Attempt) -> dict[str, Any]:
+        """Return options that give a late batch to a node that answers."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        if not (attempt.late and self._answering):
+            return {}
+        node = random.choice(self._answering)
+        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=True)}
+
+    def _outcome_of_late(self, reference: Any) -> Done | None:
+        """Return the outcome of a late batch, or None if it failed, since another node computes it."""
+        import ray
+        from ray.exceptions import RayError
+
+        with suppress(RayError):
+            done: Done = ray.get(reference)
+            return None if done.left else delivered(done, self._place)
+        return None
+
+    def _finish(self, attempt: Attempt) -> None:
+        """Record the end of a batch, and cancel it on other nodes."""
+        self._waiting.finished()
+        attempt.finished = True
+        self._cancel(attempt)
+
+    def _cancel(self, attempt: Attempt) -> None:
+        """Cancel a batch on the nodes on which it was late, or is computed again."""
+        import ray
+
+        flying = self._running | self._late if attempt.late else {}
+        for reference, flight in flying.items():
+            if flight.attempt is attempt:
+                ray.cancel(reference, force=True)
+                self._drop(reference)
+
+    def _drop(self, reference: Any) -> None:
+        """Forget a batch in flight."""
+        flight = self._running.pop(reference, None)
+        self._seconds -= flight.attempt.batch.seconds if flight else 0.0
+        self._points -= len((flight or self._late.pop(reference)).attempt.batch)
 
     def _recall(self, largest: float) -> None:
         """Cancel batches for which no node is large enough any more; they ask for less the next time."""
@@ -182,7 +265,7 @@ class Dispatch:
         import ray
         from ray.exceptions import RayError
 
-        running = list(self._running)
+        running = [*self._running, *self._late]
         self._land()
         try:
             running = self._kept(running, timeout=0)
@@ -208,7 +291,9 @@ class Dispatch:
     def _land(self) -> None:
         """Forget all batches in flight."""
         self._running.clear()
+        self._late.clear()
         self._points = 0
+        self._seconds = 0.0
 
     def _found(self) -> Generator[Done]:
         """Yield the outcomes of lost batches that were published before; queue the others again."""

@@ -98,6 +98,26 @@ def _probe_everywhere(store: str, token: str) -> Sequence[dict[str, Any]]:
     return found
 
 
+ANSWER_SECONDS = 10.0  # for a node to start a worker, before it is given a late batch of another node
+
+
+def answering() -> list[str]:
+    """Return the ids of the nodes with processors that start a task now; a frozen node can still be alive."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    task = ray.remote(num_cpus=0, max_retries=0)(lambda: None)
+    asked = {
+        task.options(
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        ).remote(): str(node["NodeID"])
+        for node in ray.nodes()  # type: ignore[no-untyped-call]
+        if node["Alive"] and node["Resources"].get("CPU")
+    }
+    answered = ray.wait(list(asked), num_returns=len(asked), timeout=ANSWER_SECONDS)[0] if asked else []
+    return [asked[reference] for reference in answered]
+
+
 LOOK_EVERY = 5.0  # seconds between checks of the head and of the number of processors
 HEAD_SECONDS = 25.0  # longest silence of the head; Ray itself would kill this process after 60
 BARREN_SECONDS = 600.0  # longest time without processors: an autoscaler needs some minutes

@@ -111,21 +111,33 @@ class Attempt:
         crashed: Whether its worker died although every node was alive.
         kills: Number of times that Ray ended it for lack of memory.
         alone: Number of these times in which it had the largest node to itself.
+        late: Number of times that it was not finished at its deadline, each twice as late as the last.
+        finished: Whether it has an outcome, so that copies of it in flight or waiting are not needed.
     """
 
     batch: Batch
     crashed: bool = False
     kills: int = 0
     alone: int = 0
+    late: int = 0
+    finished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A batch in flight, with the dead nodes at its submission and the memory in bytes that it asked for."""
+    """A batch in flight.
+
+    Attributes:
+        attempt: The batch, with its earlier fates.
+        dead: The dead nodes at its submission.
+        memory: Memory in bytes that it asked for.
+        deadline: Time of a monotonic clock at which another node computes it, too.
+    """
 
     attempt: Attempt
     dead: frozenset[str]
     memory: int
+    deadline: float
 
 
 class Waiting:
