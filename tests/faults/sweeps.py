@@ -53,7 +53,7 @@ class Here:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def results(self, batch: Batch) -> Iterator[Measured]:
+    def results(self, batch: Batch, *, last: bool = True) -> Iterator[Measured]:
         """Yield the answers of a batch; every one of them is a fault point."""
         for point in batch.points():
             disk.point("compute", WHERE[0])

@@ -62,7 +62,7 @@ class Here:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def results(self, batch: Batch) -> Iterator[Measured]:
+    def results(self, batch: Batch, *, last: bool = True) -> Iterator[Measured]:
         for point in batch.points():
             yield Measured(
                 answer=evaluate(point), seconds=1e-3, cpu_seconds=1e-3, finished_at=datetime.now(UTC)
