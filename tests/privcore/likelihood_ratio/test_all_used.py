@@ -64,6 +64,16 @@ def test_larger_batches_leave_a_smaller_bound_below_no_amplification(direction: 
     assert found[0] <= gaussian_delta_bounds(1.0 / 0.8, 0.5)[1] * 1.01
 
 
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_an_example_in_a_smaller_last_batch_has_no_amplification(direction: str) -> None:
+    full, cut = (
+        profile_above(AllUsedAbove(0.8, 30, "zero-out", 256, kept), direction, math.exp(0.5), FINE)
+        for kept in (0.0, 0.25)
+    )
+    alone = 0.75 * full + 0.25 * gaussian_delta_bounds(1.0 / 0.8, 0.5)[1]
+    assert alone * (1.0 - 1e-9) <= cut <= alone * 1.01
+
+
 # ------------------------------------------------------------------------------------- the steps of the proof
 
 
