@@ -145,7 +145,7 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[list[Done
         ours = {
             settings.PREFECT_API_URL: server.address,
             settings.PREFECT_API_AUTH_STRING: server.password,
-            settings.PREFECT_CLIENT_MAX_RETRIES: 0,  # our own server does not come back
+            settings.PREFECT_CLIENT_MAX_RETRIES: 2,  # a busy server answers 503
             settings.PREFECT_LOGGING_LEVEL: "CRITICAL",  # our commands print errors in one sentence
         }
         with settings.temporary_settings(ours):
