@@ -10,7 +10,7 @@ from privcore.training.certified import RunsCertified
 from privcore.training.problems import TrainingProblem
 from tests.benchmarks.measure import forget, head, measured, row, verdict
 
-RUNS, SEED = 60, 7
+RUNS, SEED = 200, 7
 TARGETS = {"zero-out": (1.02, 1.08), "add-remove": (1.01, 1.01), "replace-one": (1.15, None)}
 """Upper over lower end that the median and 95 % of the runs should have, by relation."""
 
