@@ -64,7 +64,7 @@ SHUFFLED_ADJACENCY = {"add-remove": "zero-out"}
 """Relations of the other rows, and of shuffling; remove and add are the directions of both."""
 UNAMPLIFIED = "The upper end is that of no amplification: no better one is known at this noise."
 UNSIZED = (
-    "The upper end is that of no amplification; with --examples and --batch-size, there is a smaller one."
+    "The upper end is that of no amplification; compare with --examples and --batch-size has a smaller one."
 )
 KEPT_BINS = "Every example is in the same step of all epochs; drawn again in each epoch, this is allocation."
 LEAVES_OUT = "Every epoch leaves out the examples that do not fill a batch, the share {} of all."

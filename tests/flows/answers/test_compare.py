@@ -159,7 +159,7 @@ def test_clones_bound_shuffling_for_batches_of_any_size(privsweep: Command) -> N
 def test_a_batch_size_gives_shuffling_a_smaller_upper_end(privsweep: Command) -> None:
     run, sizes = (*SIZES[:4], "--epochs", 10), ("--examples", 10000, "--batch-size", 2000)
     some, sized = (by_sampling(privsweep, *run, *words)["shuffling"] for words in (("--steps", 5), sizes))
-    assert some["notes"][-1].endswith("with --examples and --batch-size, there is a smaller one.")
+    assert some["notes"][-1].endswith("compare with --examples and --batch-size has a smaller one.")
     assert sized["upper"] < 0.95 * some["upper"]
     alone = ("--sampling", "shuffling", "--redraw", "each-epoch", "--adjacency", "zero-out", "--keep-last")
     assert privsweep("epsilon", *run, *sizes, *alone, "--json") == 0

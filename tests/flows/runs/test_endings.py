@@ -78,13 +78,13 @@ def test_a_run_works_in_spite_of_a_proxy_that_reaches_nothing(
 
 @pytest.mark.xdist_group("ray")
 @pytest.mark.parametrize(
-    "times",
+    ("times", "closed"),
     [
-        pytest.param(2, marks=pytest.mark.thorough),
-        pytest.param(20, marks=pytest.mark.soak),
+        pytest.param(2, False, marks=pytest.mark.thorough, id="Ctrl-C"),
+        pytest.param(20, False, marks=pytest.mark.soak, id="Ctrl-C, 20 times"),
+        pytest.param(20, True, marks=pytest.mark.soak, id="closed terminal, 20 times"),
     ],
 )
-@pytest.mark.parametrize("closed", [False, True], ids=["Ctrl-C", "closed terminal"])
 def test_a_run_that_is_stopped_while_ray_starts_leaves_nothing(
     closed: bool, times: int, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

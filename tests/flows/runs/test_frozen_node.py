@@ -13,7 +13,7 @@ from tests.flows.conftest import SUPPORT
 from tests.flows.runs.test_faults import SLOW, rows_and_points, wait_for_parts
 from tests.ray_cluster import RayCluster
 
-pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def cluster() -> Iterator[RayCluster]:
         yield cluster
 
 
-@pytest.mark.parametrize("frozen", ["raylet and workers", pytest.param("all", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("frozen", ["raylet and workers", "all"])
 def test_a_frozen_node_does_not_hang_a_run(
     frozen: str, cluster: RayCluster, folder: Path, start: Callable[..., Any]
 ) -> None:
