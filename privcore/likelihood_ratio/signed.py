@@ -20,7 +20,7 @@ from privcore.likelihood_ratio.grid import MOST_CELLS, Array, all_pairs, coarsen
 from privcore.numerics.compiled import compiled
 from privcore.numerics.rounding import UNIT
 
-FAR = np.geomspace(1.0, 1e100, 150)
+_FAR = np.geomspace(1.0, 1e100, 150)
 """Distances beyond a picture, in units of its own, at which widths of cells are stated."""
 
 
@@ -74,15 +74,9 @@ def scales(x: Array, p: Array, least: float) -> tuple[Array, Array]:
     x, p = x[p > 0.0], p[p > 0.0]
     below, above = np.cumsum(p), np.cumsum(p[::-1])[::-1]
     below_moment, above_moment = np.cumsum(p * x), np.cumsum((p * x)[::-1])[::-1]
-    low, middle, high = 0, 0, 0
-    while below[low] < 0.25 * below[-1]:
-        low += 1
-    while below[middle] < 0.5 * below[-1]:
-        middle += 1
-    while below[high] < 0.75 * below[-1]:
-        high += 1
+    low, middle, high = np.searchsorted(below, np.array([0.25, 0.5, 0.75]) * below[-1])
     body = max(0.74 * (x[high] - x[low]), least)
-    far = FAR.size
+    far = _FAR.size
     place, width = np.empty(x.size + 2 * far), np.empty(x.size + 2 * far)
     for k in range(x.size):
         distance = abs(x[k] - x[middle])
@@ -92,9 +86,9 @@ def scales(x: Array, p: Array, least: float) -> tuple[Array, Array]:
         width[far + k] = math.sqrt((distance + 1.5 * body) * mean)
     end = far + x.size - 1
     for k in range(far):
-        place[far - 1 - k] = x[0] - (x[middle] - x[0] + body) * FAR[k]
+        place[far - 1 - k] = x[0] - (x[middle] - x[0] + body) * _FAR[k]
         width[far - 1 - k] = max(width[far], 0.1 * (x[middle] - place[far - 1 - k]))
-        place[end + 1 + k] = x[-1] + (x[-1] - x[middle] + body) * FAR[k]
+        place[end + 1 + k] = x[-1] + (x[-1] - x[middle] + body) * _FAR[k]
         width[end + 1 + k] = max(width[end], 0.1 * (place[end + 1 + k] - x[middle]))
     for k in range(1, place.size):
         width[k] = min(width[k], width[k - 1] + place[k] - place[k - 1])

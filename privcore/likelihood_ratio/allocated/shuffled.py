@@ -213,11 +213,9 @@ def thresholds_of(profile: Profile, mu: float, tail: float, between: float) -> t
     edges = choose_edges(pilot.x[positive], pilot.p[positive], between, tail, True, 0.0, 0.0)
     if edges.size < 2 or not edges[0] < 1.0 < edges[-1]:
         raise LikelihoodRangeError
-    ranges = edges[edges > 1.0], 1.0 / edges[(edges > 0.0) & (edges < 1.0)][::-1]
-    more = np.arange(1, PILOTS + 1) / PILOTS  # in case that the profile itself reaches farther
-    removing, adding = (
-        np.concatenate(([1.0], inner, inner[-1] * np.exp(more * max(0.0, largest - math.log(inner[-1])))))
-        for inner in ranges
+    inner = edges[edges > 1.0], 1.0 / edges[(edges > 0.0) & (edges < 1.0)][::-1]
+    removing, adding = (  # the profile itself may reach farther than the one of the pilot
+        np.concatenate(([1.0], chosen, first[first > chosen[-1]])) for chosen in inner
     )
     return removing, adding
 
