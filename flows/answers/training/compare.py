@@ -6,6 +6,7 @@ purpose: the same loader, drawn once instead of in each epoch. A truncated batch
 Shuffling has a second row if every epoch may leave out examples.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -221,10 +222,11 @@ def _shuffling(asked: Mapping[str, Problem], none: Sourced | None, answering: An
     answer = answering(problem)
     if SIZED in asked:
         sized = answering(asked[SIZED])
-        if sized is not None and sized.ok and not (answer and answer.bracket.upper <= sized.bracket.upper):
+        unsized = answer.bracket.upper if answer and answer.ok else math.inf
+        if sized and sized.ok and sized.bracket.upper < unsized:
             return _row("shuffling", asked[SIZED], sized, *own)
-    unsized = _unamplified(answer, none) if SIZED in asked else [UNSIZED] * bool(_unamplified(answer, none))
-    return _row("shuffling", problem, answer, *own, *unsized)
+    note = UNAMPLIFIED if SIZED in asked else UNSIZED
+    return _row("shuffling", problem, answer, *own, *_unamplified(answer, none, note))
 
 
 def _leaving_out(problem: Problem) -> list[str]:
@@ -234,11 +236,11 @@ def _leaving_out(problem: Problem) -> list[str]:
     return [*notes, DISPLACES] if relation in ("add-remove", "remove", "add") else notes
 
 
-def _unamplified(answer: Sourced | None, none: Sourced | None) -> list[str]:
+def _unamplified(answer: Sourced | None, none: Sourced | None, note: str = UNAMPLIFIED) -> list[str]:
     """Return a note if an answer is not better than that without amplification, unless a table gave that."""
     if answer is None or none is None or not (answer.ok and none.ok) or none.bracket.tables:
         return []
-    return [UNAMPLIFIED] if answer.bracket.upper >= none.bracket.upper else []
+    return [note] if answer.bracket.upper >= none.bracket.upper else []
 
 
 def _own_relation(asked: Mapping[str, Problem], sampling: str) -> list[str]:
