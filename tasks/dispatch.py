@@ -140,7 +140,7 @@ class Dispatch:
             window = self._waiting.restraint.window(usual, time.monotonic())
             while len(self._running) < window and not self._is_full() and self._waiting:
                 self._submit(remote, self._waiting.next(), health)
-            if time.monotonic() - looked > LOOK_EVERY:
+            if self._requirements and time.monotonic() - looked > LOOK_EVERY:
                 yield from self._repeat_late()
                 looked = time.monotonic()
             if not self._running:
