@@ -1,8 +1,4 @@
-"""Ray: its address, started on this machine for one run and stopped after it, or joined and left.
-
-On this machine, `ray.init` would also start a dashboard that shows nothing, a monitor of autoscalers and a
-reader of logs, and workers would wait for the dashboard and the agents of the raylet.
-"""
+"""Ray: its address, started on this machine for one run and stopped after it, or joined and left."""
 
 import logging
 import os
@@ -25,7 +21,6 @@ from urllib.parse import urlsplit
 from privcore.errors import DomainError
 from tasks.errors import EngineError, SetupError
 from tasks.own_process import folders, own_folders, script_folder
-from tasks.ports import free_port
 
 SECONDS = 5.0  # time for a cluster to accept a connection
 VARIABLE = "RAY_ADDRESS"
@@ -121,52 +116,6 @@ def bypass_proxies(address: Address | None) -> None:
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(direct)
 
 
-UNUSED = -1  # the port of a service that does not exist, as agents without the dashboard report it
-
-
-@contextmanager
-def few_processes() -> Iterator[None]:
-    """Let `ray.init` start the processes that compute, and no others, inside the block."""
-    import ray._private.node
-    import ray._private.utils
-    import ray._raylet
-
-    nodes: Any = ray._private.node
-    utilities: Any = ray._private.utils
-    raylet: Any = ray._raylet
-    whole: Any = nodes.Node
-
-    class Small(whole):  # type: ignore[misc]
-        """A node without a dashboard, a monitor and a reader of logs, whose raylet does not wait."""
-
-        def __init__(self, ray_params: Any, **how: Any) -> None:
-            ray_params.no_monitor = True
-            ray_params.include_log_monitor = False
-            ray_params.runtime_env_agent_port = free_port()
-            super().__init__(ray_params, **how)
-
-        def start_api_server(self, **how: Any) -> None:
-            if utilities.get_dashboard_dependency_error() is None:  # agents look for it
-                super().start_api_server(**how)
-            else:
-                self._webui_url = ""
-
-        def start_ray_processes(self) -> None:
-            for name in (
-                raylet.METRICS_AGENT_PORT_NAME,
-                raylet.METRICS_EXPORT_PORT_NAME,
-                raylet.DASHBOARD_AGENT_LISTEN_PORT_NAME,
-            ):
-                raylet.persist_port(self._session_dir, self._node_id, name, UNUSED)
-            super().start_ray_processes()
-
-    nodes.Node = Small
-    try:
-        yield
-    finally:
-        nodes.Node = whole
-
-
 OBJECT_STORE = (
     128 * 1024**2
 )  # bytes; batches and summaries are small, and Ray's default is a third of the memory
@@ -196,15 +145,14 @@ def started_here(workers: int) -> Iterator[None]:
         with _sentences("Ray did not start"):
             folder = stack.enter_context(own_folder())
             stack.callback(_leave)
-            with few_processes():
-                _init(
-                    [script_folder(), *own_folders()],
-                    address="local",
-                    num_cpus=workers,
-                    include_dashboard=False,
-                    object_store_memory=OBJECT_STORE,
-                    _temp_dir=str(folder),
-                )
+            _init(
+                [script_folder(), *own_folders()],
+                address="local",
+                num_cpus=workers,
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE,
+                _temp_dir=str(folder),
+            )
         yield
 
 

@@ -1,4 +1,4 @@
-"""Python processes of our own: with our packages alone, a low priority, and an end when their parent ends.
+"""Python processes of our own: with our packages alone, and an end when their parent ends.
 
 Python puts the working folder first on the path of `python -c`, and Ray puts it first on the path of its
 workers. A file `tasks.py` or `numpy.py` there would be loaded in the place of a package. Our packages come
@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import privcore
@@ -102,24 +101,3 @@ def wait_for_end(parent: int) -> None:
     """Wait until the parent of this process has ended; then the process has another parent."""
     while os.getppid() == parent:
         time.sleep(EVERY)
-
-
-NICENESS = 19  # Ray gives its workers 15
-OF_SESSION = 10
-"""Some kernels divide processors among sessions first, without regard to the niceness of processes."""
-
-
-def give_way() -> None:
-    """Let the workers of a run start first; call it in a process with a session of its own."""
-    os.nice(NICENESS)
-    _set_session(os.getpid(), OF_SESSION)
-
-
-def catch_up(process: int) -> None:
-    """Let a process that gave way have as much of the processors as the kernel still allows."""
-    _set_session(process, 0)
-
-
-def _set_session(process: int, niceness: int) -> None:
-    with suppress(OSError):  # this kernel does not divide processors among sessions, or the process ended
-        Path(f"/proc/{process}/autogroup").write_text(str(niceness))

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from flows.runs.plan import PART_BYTES, ROW_BYTES, Work
 from privcore.errors import PrivsweepError
 
-START = 4.0  # seconds until the first batch begins: Ray, and a worker with its child
+START = 5.0  # seconds until the first batch begins: Ray, and a worker with its child
 START_HERE = 1.0  # seconds to import this program, and to start the child process that computes
 END = 1.6  # seconds after the last batch: manifest, and Prefect, whose server starts during the batches
-END_OF_RAY = 0.5  # in addition on one node, where a run stops the Ray that it started
+END_OF_RAY = 1.4  # in addition on one node, where a run stops the Ray that it started
 END_OF_PART = 6e-5  # more for each part: it is listed, and named in the manifest; 0.24 s for 4,000 parts
 DISPATCH = 1e-3  # seconds of the driver for each batch
 LARGEST = 1_000_000  # worker processes

@@ -130,9 +130,8 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[list[Done
         os.environ.setdefault("PREFECT_LOGGING_CONFIG_PATH", str(home.absolute() / "logging.yml"))
     os.environ.setdefault("DO_NOT_TRACK", "1")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
+    early = [done for done in islice(outcomes, 1) if done]  # until then, the workers have all processors
     with own_server(home) as server:
-        early = [done for done in islice(outcomes, 1) if done]
-        server.catch_up()
         from prefect import settings  # here: the workers compute while it loads, which takes a second
         from prefect.events.worker import EventsWorker
 

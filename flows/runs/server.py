@@ -19,18 +19,13 @@ from typing import TextIO
 from privcore.errors import ExitCode, PrivsweepError
 from storage.place.disk import without_links
 from tasks import own_process
-from tasks.own_process import catch_up
 from tasks.ports import free_port
 
 START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
 HEALTH_SECONDS = 5.0
 _TRIES = 3
 """Between choosing a free port and listening on it, another process may take it: the server then ends."""
-_COMMAND = (
-    "from tasks.own_process import die_with; die_with({parent}); "
-    "from tasks.own_process import give_way; give_way(); import uvicorn; uvicorn.main()"
-)
-"""With less priority than the workers: its start takes several seconds of a core, and it only watches."""
+_COMMAND = "from tasks.own_process import die_with; die_with({parent}); import uvicorn; uvicorn.main()"
 _SETTINGS = {
     "PREFECT_UI_ENABLED": "0",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -127,11 +122,6 @@ class OwnServer:
         elif time.monotonic() > self._give_up:
             raise SchedulerError(f"The Prefect server did not answer within {START_SECONDS:g} s.")
         return self._answered
-
-    def catch_up(self) -> None:
-        """Let it start faster, at the cost of the workers."""
-        if self._process is not None:
-            catch_up(self._process.pid)
 
     def wait(self) -> None:
         """Wait until it answers; raise `SchedulerError` if it never does."""

@@ -1,5 +1,6 @@
 """The end of a run: no success without all of its points in the store."""
 
+import contextlib
 import os
 import pty
 import sys
@@ -32,11 +33,11 @@ ROLE = Path(__file__).parents[3] / "deploy/role"
 
 @pytest.mark.thorough
 @pytest.mark.xdist_group("ray")
-@pytest.mark.parametrize(("seconds", "code"), [(0.0, 5), (0.5, 1)], ids=["by Python", "by Ray"])
+@pytest.mark.parametrize("seconds", [0.0, 1.5])
 def test_a_run_whose_ray_dies_at_its_start_is_no_success_of_a_role(
-    seconds: float, code: int, folder: Path, start: Callable[..., Any]
+    seconds: float, folder: Path, start: Callable[..., Any]
 ) -> None:
-    """While it starts, Ray raises an exception without a class of its own, or ends the process with 1."""
+    """While it starts, Ray raises an exception without a class of its own; later, it may end the process."""
     (folder / "bin").mkdir(exist_ok=True)
     command = folder / "bin" / "privsweep"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} {SCRIPT} "$@"\n')
@@ -51,15 +52,15 @@ def test_a_run_whose_ray_dies_at_its_start_is_no_success_of_a_role(
         time.sleep(0.02)
     time.sleep(seconds)
     raylets[0].kill()
-    ended, out, err = running.end()
-    assert (ended, out) == (code, ""), err
-    if code == 5:
+    ended, _, err = running.end()
+    assert "Traceback" not in err
+    if not seconds:
+        assert ended == 5
         assert (
             err.splitlines()[-1] == "privsweep: Ray did not start: The current node timed out during startup."
         )
-    assert "Traceback" not in err
     with open_store(store) as opened:
-        assert not opened.stored("unamplified-epsilon")
+        assert (ended == 0) == (len(opened.stored("unamplified-epsilon")) == 100), err
 
 
 @pytest.mark.thorough
@@ -111,7 +112,11 @@ def test_a_run_that_is_stopped_while_ray_starts_leaves_nothing(
             each.kill()
         assert (driver.wait(), left) == (130, []), f"run {k}"
         if not closed:
-            assert b"the same command resumes." in os.read(terminal, 100_000)
+            said = b""
+            with contextlib.suppress(OSError):  # its other end is closed
+                while more := os.read(terminal, 100_000):
+                    said += more
+            assert b"the same command resumes." in said
             os.close(terminal)
 
 
