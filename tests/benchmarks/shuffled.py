@@ -1,5 +1,6 @@
 """Widths of brackets of drawn shuffled runs that leave out examples; a part of the section of shuffling."""
 
+import math
 import random
 import statistics
 from collections.abc import Iterator
@@ -54,4 +55,5 @@ def runs(relation: str) -> Iterator[tuple[float, float]]:
             find_problem("run-epsilon").from_fields({"phases": phase, "adjacency": relation, "delta": delta}),
         )
         found = measured(lambda: method.answer(asked, seed=0), forget, runs=1)  # noqa: B023
-        yield found.value.upper / found.value.lower, found.seconds
+        lower, upper = found.value.lower, found.value.upper
+        yield 1.0 if lower == upper else upper / lower if lower else math.inf, found.seconds
