@@ -79,7 +79,7 @@ def under_prefect(name: str, shares: Iterable[Share], outcomes: Iterator[Done | 
         try:
             watched() if active else sweep(return_state=True)
         except Exception as error:
-            if not begun:
+            if not (begun or early):  # else our own server has died: the run goes on without it
                 raise SchedulerError(f"Prefect did not start: {type(error).__name__}: {error}.") from error
     if ended_by:
         raise ended_by.pop()  # and release its traceback
