@@ -14,6 +14,8 @@ from privcore.likelihood_ratio.distribution import (
     RatioDistribution,
     Resolution,
     combine,
+    dominating_power,
+    dominating_product,
     mean_of,
     mixed,
     product_of,
@@ -78,6 +80,24 @@ def test_means_and_products_enclose_the_enumerated_profile(
         # log(kappa) is itself rounded; the two neighbours enclose it
         assert delta_lower(bracket.lower, math.nextafter(epsilon, math.inf), direction) <= delta
         assert delta <= delta_upper(bracket.upper, math.nextafter(epsilon, -math.inf), direction)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("times", [1, 3, 12])
+@pytest.mark.parametrize("name", LAWS)
+def test_an_upper_end_alone_is_above_the_enumerated_profile_and_as_close(
+    name: str, times: int, direction: str
+) -> None:
+    law = as_bracket(LAWS[name])
+    truth = enumerate_law(LAWS[name], times + 1, product=True)
+    res = Resolution(fineness=0.01, tail=1e-9)
+    alone = dominating_product(dominating_power(law.upper, times, res), law.upper, res)
+    both = combine(product_of(law, times, res), law, res, product=True)
+    for kappa in (Fraction(1, 3), Fraction(9, 10), Fraction(1), Fraction(5, 4), Fraction(2), Fraction(9)):
+        epsilon = math.nextafter(math.log(kappa), -math.inf)
+        found = delta_upper(alone, epsilon, direction)
+        assert exact_delta(truth, kappa, direction) <= found
+        assert found <= delta_upper(both.upper, epsilon, direction) * 1.001 + 1e-6
 
 
 @pytest.mark.parametrize("direction", ["remove", "add", "add-remove"])

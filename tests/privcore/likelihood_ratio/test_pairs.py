@@ -346,3 +346,12 @@ def test_many_parts_are_blended_in_the_cells_of_one_grid() -> None:
         mean = sum(ends) / 59.0
         assert delta_lower(bracket.lower, epsilon, "remove") <= mean
         assert mean <= delta_upper(bracket.upper, epsilon, "remove") <= 1.02 * mean
+
+
+@pytest.mark.parametrize("kappa", [1.0, 1.02, 1.1])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_coarse_cells_keep_both_branches_of_a_ratio_that_first_falls(direction: str, kappa: float) -> None:
+    p, q = mixed(0.3, 1.6), mixed(0.3, 0.8)
+    exact = divergence(p, q, kappa) if direction == "remove" else divergence(q, p, kappa)
+    found = delta_lower(Opposed(0.3, 0.8).bracket(COARSE).lower, math.log(kappa), direction)
+    assert 0.98 * exact <= found <= exact * (1.0 + 1e-6)
