@@ -19,7 +19,7 @@ from privcore.likelihood_ratio.distribution import (
 )
 from privcore.likelihood_ratio.grid import Array
 from privcore.likelihood_ratio.parts import Part, bracket_of
-from privcore.likelihood_ratio.ratios import Ratio
+from privcore.likelihood_ratio.ratios import OfOutputs, Ratio
 from privcore.likelihood_ratio.steps import Mixture, between, sampled
 from privcore.numerics.binomial import window
 from privcore.numerics.rounding import BINOMIAL_WINDOW, UNIT
@@ -33,7 +33,7 @@ TINY = 1e-290
 
 
 @dataclass(frozen=True)
-class SignedSample(Ratio):
+class SignedSample(OfOutputs):
     """Ratio of a Poisson-sampled step in which the neighbour has the opposite gradient.
 
     P = (1 - q) N(0) + q N(s), Q = (1 - q) N(0) + q N(-s).
@@ -42,9 +42,9 @@ class SignedSample(Ratio):
     probability: float
     s: float
 
-    def build(self, res: Resolution) -> RatioBracket:
+    def parts(self) -> tuple[tuple[Part, ...], float]:
         part = Part(sampled(self.probability, self.s), sampled(self.probability, -self.s))
-        return bracket_of((part,), 0.0, res)
+        return (part,), 0.0
 
     @property
     def width(self) -> float:
@@ -52,7 +52,7 @@ class SignedSample(Ratio):
 
 
 @dataclass(frozen=True)
-class Replaced(Ratio):
+class Replaced(OfOutputs):
     r"""Ratio with the largest profile of a step with a batch of fixed size, if one example is replaced.
 
     With W = (1 - q) + q Y, Y lognormal of 2 s, its profile is $E(W - \kappa)_+$ for $\kappa \ge 1$, and
@@ -65,12 +65,12 @@ class Replaced(Ratio):
     probability: float
     s: float
 
-    def build(self, res: Resolution) -> RatioBracket:
+    def parts(self) -> tuple[tuple[Part, ...], float]:
         q, s = self.probability, self.s
         above = Part(sampled(q, 2.0 * s), sampled(1.0, 0.0), low=s)
         below = Part(sampled(1.0, 0.0), sampled(q, -2.0 * s), high=-s)
         atom = (1.0 - q) * float(scipy.special.erf(s / math.sqrt(2.0)))
-        return bracket_of((below, above), atom, res)
+        return (below, above), atom
 
     @property
     def width(self) -> float:
@@ -78,7 +78,7 @@ class Replaced(Ratio):
 
 
 @dataclass(frozen=True)
-class Zeroed(Ratio):
+class Zeroed(OfOutputs):
     r"""Ratio with the largest profile of a step with a batch of fixed size, if one gradient becomes 0.
 
     Above 1, it is the ratio of (1 - q) N(0) + q N(2 s) against (1 - q) N(0) + q N(s), where all other
@@ -89,12 +89,12 @@ class Zeroed(Ratio):
     probability: float
     s: float
 
-    def build(self, res: Resolution) -> RatioBracket:
+    def parts(self) -> tuple[tuple[Part, ...], float]:
         q, s = self.probability, self.s
         above = Part(sampled(q, 2.0 * s), sampled(q, s), low=1.5 * s)
         below = Part(sampled(1.0, 0.0), sampled(q, -s), high=-0.5 * s)
         atom = (1.0 - q) * float(scipy.special.ndtr(1.5 * s) - scipy.special.ndtr(-0.5 * s))
-        return bracket_of((below, above), atom, res)
+        return (below, above), atom
 
     @property
     def width(self) -> float:
@@ -102,7 +102,7 @@ class Zeroed(Ratio):
 
 
 @dataclass(frozen=True)
-class Opposed(Ratio):
+class Opposed(OfOutputs):
     """Ratio of a step with a batch of fixed size, if a gradient becomes 0 and all others are opposed to it.
 
     P = (1 - q) N(0) + q N(2 s), Q = (1 - q) N(0) + q N(s). The ratio does not increase with the output, so
@@ -112,12 +112,12 @@ class Opposed(Ratio):
     probability: float
     s: float
 
-    def build(self, res: Resolution) -> RatioBracket:
+    def parts(self) -> tuple[tuple[Part, ...], float]:
         q, s = self.probability, self.s
         if q == 1.0:
-            return bracket_of((Part(sampled(1.0, 2.0 * s), sampled(1.0, s)),), 0.0, res)
+            return (Part(sampled(1.0, 2.0 * s), sampled(1.0, s)),), 0.0
         part = Part(sampled(q, 2.0 * s), sampled(q, s), increasing=False)
-        return bracket_of((part,), 0.0, res)
+        return (part,), 0.0
 
     @property
     def width(self) -> float:
@@ -125,7 +125,7 @@ class Opposed(Ratio):
 
 
 @dataclass(frozen=True)
-class Aligned(Ratio):
+class Aligned(OfOutputs):
     """Ratio of a step with a batch of fixed size, if a gradient becomes 0 and all others are equal to it.
 
     P = N(0), Q = (1 - q) N(0) + q N(-s).
@@ -134,8 +134,8 @@ class Aligned(Ratio):
     probability: float
     s: float
 
-    def build(self, res: Resolution) -> RatioBracket:
-        return bracket_of((Part(sampled(1.0, 0.0), sampled(self.probability, -self.s)),), 0.0, res)
+    def parts(self) -> tuple[tuple[Part, ...], float]:
+        return (Part(sampled(1.0, 0.0), sampled(self.probability, -self.s)),), 0.0
 
     @property
     def width(self) -> float:
@@ -173,7 +173,7 @@ def copies(count: int, probability: float) -> tuple[list[int], list[float], floa
 
 
 @dataclass(frozen=True)
-class Copies(Ratio):
+class Copies(OfOutputs):
     r"""Ratio of a step that uses an example K times, K binomial: P is the mixture of N(K s), Q is N(0).
 
     With another gradient in the place of the example, Q is the mixture of N(K other). If both means move, the
@@ -191,10 +191,11 @@ class Copies(Ratio):
     s: float
     other: float = 0.0
 
-    def build(self, res: Resolution) -> RatioBracket:
+    def parts(self) -> tuple[tuple[Part, ...], float]:
         counts, weights, error = copies(self.count, self.probability)
         p, q = (_used(counts, weights, mean) for mean in (self.s, self.other))
-        return bracket_of((Part(p, q, increasing=not (self.s and self.other), error=error),), 0.0, res)
+        cut, increasing = len(counts) <= self.count, not (self.s and self.other)
+        return (Part(p, q, increasing=increasing, error=error, cut=cut),), 0.0
 
     @property
     def width(self) -> float:

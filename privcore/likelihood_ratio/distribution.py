@@ -9,7 +9,9 @@ given that some step uses it is $W = (S - a) / (1 - a) \ge 0$.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -74,6 +76,9 @@ class Resolution:
     tail: float
 
 
+Kind = TypeVar("Kind")
+
+
 def combine(
     a: RatioBracket,
     b: RatioBracket,
@@ -91,44 +96,96 @@ def combine(
         product: Multiply (composition) instead of average (random allocation).
         weights: Weights of the mean.
     """
-    wa, wb = weights
     square = a is b
     if float(a.upper.p.sum()) * float(b.upper.p.sum()) > LARGEST_RATIO:  # outward weights, multiplied often
         raise LikelihoodRangeError
-    means = float(a.lower.x[-1]), float(b.lower.x[-1])  # may lie beyond the last edge
+    lower, upper = (a.lower, b.lower), (a.upper, b.upper)
+    edges = _edges(lower, upper, res, square, product, weights)
+    return RatioBracket(
+        lower=conditional_means(*_in_cells(lower, edges, square, product, weights)),
+        upper=mean_preserving_spread(*_in_cells(upper, edges, square, product, weights)),
+    )
+
+
+Factors = tuple[RatioDistribution, RatioDistribution]
+Cells = tuple[RatioDistribution, Array, int]
+"""Left ends and masses of cells, with the errors so far; moments about the left ends; number of additions."""
+
+
+def _edges(
+    shape: Factors,
+    factors: Factors,
+    res: Resolution,
+    square: bool,
+    product: bool,
+    weights: tuple[float, float] = (1.0, 1.0),
+) -> Array:
+    """Return the cells of a combination, from the shape of its factors and their least and largest values.
+
+    Raises:
+        LikelihoodRangeError: Ratios that matter exceed the range of doubles.
+    """
+    wa, wb = weights
+    (a, b), (fa, fb) = shape, factors
+    means = float(a.x[-1]), float(b.x[-1])  # may lie beyond the last edge
     if product and means[0] * means[1] > LARGEST_RATIO**2:
         raise LikelihoodRangeError
-    picture_a = coarsen(wa * a.lower.x, a.lower.p, PICTURE)
-    picture_b = picture_a if square else coarsen(wb * b.lower.x, b.lower.p, PICTURE)
+    picture_a = coarsen(wa * a.x, a.p, PICTURE)
+    picture_b = picture_a if square else coarsen(wb * b.x, b.p, PICTURE)
     x, p = all_pairs(*picture_a, *picture_b, product)
-    lowest = wa * lowest_value(a.upper), wb * lowest_value(b.upper)
-    highest = wa * float(a.upper.x[-1]), wb * float(b.upper.x[-1])
+    lowest, highest = (
+        (wa * lowest_value(fa), wb * lowest_value(fb)),
+        (wa * float(fa.x[-1]), wb * float(fb.x[-1])),
+    )
     ends = [end[0] * end[1] if product else end[0] + end[1] for end in (lowest, highest)]
     edges = choose_edges(x, p, res.fineness, res.tail, product, *ends)
     if edges.size < 2 or not edges[-1] <= LARGEST_RATIO:
         raise LikelihoodRangeError
-    distributions = []
-    for fa, fb, finish in ((a.lower, b.lower, conditional_means), (a.upper, b.upper, mean_preserving_spread)):
-        mass, moment = collect(wa * fa.x, fa.p, wb * fb.x, fb.p, edges, square, product)
-        if product:
-            infinite = fa.infinite + fb.infinite - fa.infinite * fb.infinite
-            value_error, drift = fa.value_error + fb.value_error, fa.drift_remove + fb.drift_remove
-        else:
-            infinite = wa * fa.infinite + wb * fb.infinite
-            value_error = max(fa.value_error, fb.value_error)
-            drift = wa * fa.drift_remove + wb * fb.drift_remove
-        lost = UNDERFLOW * fa.x.size * fb.x.size  # a product of two tiny masses may have become 0
-        so_far = RatioDistribution(
-            x=edges,
-            p=mass,
-            infinite=infinite,
-            mass_error=fa.mass_error + fb.mass_error,
-            value_error=value_error,
-            drift_remove=drift + lost * float(edges[-1]),
-            drift_add=fa.drift_add + fb.drift_add + lost,
-        )
-        distributions.append(finish(so_far, moment, fa.x.size + fb.x.size))
-    return RatioBracket(lower=distributions[0], upper=distributions[1])
+    return edges
+
+
+def _in_cells(
+    factors: Factors, edges: Array, square: bool, product: bool, weights: tuple[float, float] = (1.0, 1.0)
+) -> Cells:
+    """Return the combination of two distributions, in cells."""
+    (fa, fb), (wa, wb) = factors, weights
+    mass, moment = collect(wa * fa.x, fa.p, wb * fb.x, fb.p, edges, square, product)
+    if product:
+        infinite = fa.infinite + fb.infinite - fa.infinite * fb.infinite
+        value_error, drift = fa.value_error + fb.value_error, fa.drift_remove + fb.drift_remove
+    else:
+        infinite = wa * fa.infinite + wb * fb.infinite
+        value_error = max(fa.value_error, fb.value_error)
+        drift = wa * fa.drift_remove + wb * fb.drift_remove
+    lost = UNDERFLOW * fa.x.size * fb.x.size  # a product of two tiny masses may have become 0
+    cells = RatioDistribution(
+        x=edges,
+        p=mass,
+        infinite=infinite,
+        mass_error=fa.mass_error + fb.mass_error,
+        value_error=value_error,
+        drift_remove=drift + lost * float(edges[-1]),
+        drift_add=fa.drift_add + fb.drift_add + lost,
+    )
+    return cells, moment, fa.x.size + fb.x.size
+
+
+def dominating_product(a: RatioDistribution, b: RatioDistribution, res: Resolution) -> RatioDistribution:
+    """Return an upper distribution of the product of two independent ratios, in half the time of both.
+
+    Args:
+        a: Upper distribution of the first ratio.
+        b: That of the second one; the same object as `a` for a square, which takes half the work.
+        res: Resolution of the result.
+
+    Raises:
+        LikelihoodRangeError: Ratios that matter exceed the range of doubles.
+    """
+    square = a is b
+    if float(a.p.sum()) * float(b.p.sum()) > LARGEST_RATIO:
+        raise LikelihoodRangeError
+    edges = _edges((a, b), (a, b), res, square, product=True)
+    return mean_preserving_spread(*_in_cells((a, b), edges, square, product=True))
 
 
 def conditional_means(cells: RatioDistribution, moment: Array, additions: int) -> RatioDistribution:
@@ -205,11 +262,20 @@ def mean_of(base: RatioBracket, times: int, res: Resolution) -> RatioBracket:
 
 def product_of(base: RatioBracket, times: int, res: Resolution) -> RatioBracket:
     """Return the bracket of the product of `times` independent copies, by binary powering."""
+    return _powered(base, times, lambda a, b: combine(a, b, res, product=True))
+
+
+def dominating_power(base: RatioDistribution, times: int, res: Resolution) -> RatioDistribution:
+    """Return an upper distribution of the product of `times` independent copies, in half the time of both."""
+    return _powered(base, times, lambda a, b: dominating_product(a, b, res))
+
+
+def _powered(base: Kind, times: int, multiply: Callable[[Kind, Kind], Kind]) -> Kind:
     result = base
     for bit in bin(times)[3:]:
-        result = combine(result, result, res, product=True)
+        result = multiply(result, result)
         if bit == "1":
-            result = combine(result, base, res, product=True)
+            result = multiply(result, base)
     return result
 
 

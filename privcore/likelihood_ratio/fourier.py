@@ -241,7 +241,7 @@ class _Tail:
         sizes = np.abs(transform)
         kept = np.flatnonzero(sizes > math.exp(-NEGLIGIBLE / times))
         powers = np.zeros_like(transform)
-        powers[kept] = _power(transform[kept], times)
+        powers[kept] = power(transform[kept], times)
         total = np.fft.irfft(powers, size)
         # Means over both halves of the transform: of the powers, and of the (n - 1)-th powers.
         mean = 2.0 * float(np.sum(np.abs(powers[kept]))) / size
@@ -366,7 +366,7 @@ def _mass_beyond(step: LatticeStep, tilted: Array, times: int, end: float, order
     return times * log_moment + 0.01 - order * (end - times * centre)
 
 
-def _power(base: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
+def power(base: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
     """Return the power of complex numbers by repeated squaring, which errs by at most 8 u for each factor."""
     power = np.ones_like(base)
     while times:

@@ -43,6 +43,7 @@ class Part:
         increasing: Whether the ratio is proved to increase; without a proof, only the lower distribution is
             valid.
         error: Relative error of the weights.
+        cut: Whether components of total weight up to 1e-280 are left out.
     """
 
     p: Mixture
@@ -51,6 +52,7 @@ class Part:
     high: float = math.inf
     increasing: bool = True
     error: float = 0.0
+    cut: bool = False
 
     def log_ratio(self, z: Array) -> Array:
         """Return the logarithm of the ratio at z."""
@@ -59,6 +61,22 @@ class Part:
     def masses(self, low: Array, high: Array) -> tuple[Array, Array, float]:
         """Return the masses of cells under Q and P, and the part of their ends in the relative error."""
         return self.q.mass(low, high), self.p.mass(low, high), 0.0
+
+    def precision(self, cuts: Array) -> tuple[float, float]:
+        r"""Return the largest distance Z of a cut from a mean, and the relative error of masses and ratios.
+
+        Let u be the unit roundoff and w the least width of a cell. A tail $\Phi(-a)$ has a relative error of
+        at most (16 + 2 Z^2) u, since the exponent $a^2 / 2$ has the relative error 2 u, and the probability
+        of a cell is at least min(1, w (1 + a)) / 3 times its larger tail. So the difference of two tails has
+        a relative error of at most 6 (16 + 2 Z^2) u / min(1, w (1 + Z)), which is below
+        u (96 + 12 Z^2 + (96 + 12 Z) / w). The rounding of an argument by 2 u Z adds at most
+        4 u Z (1 + 1 / w) Z / max(1, Z) <= 4 u Z (1 + 1/w). A ratio at a cut is the exponential of a
+        difference of two logarithms of at most Z^2 with errors of at most 8 u (1 + Z^2).
+        """
+        far = max(abs(float(cut) - mean) for cut in cuts[[0, -1]] for mean in self.p.means + self.q.means)
+        narrow = min(1.0, float(np.min(np.diff(cuts)))) if cuts.size > 1 else 1.0
+        error = UNIT * (128.0 + 32.0 * far * far + (128.0 + 32.0 * far) / narrow)
+        return far, error + 2.0 * self.error
 
     @property
     def least(self) -> float:
@@ -117,8 +135,10 @@ def _cuts(parts: tuple[Part, ...], atom: float, res: Resolution) -> list[Array]:
         raise LikelihoodRangeError
     found = []
     for part, z, ratio in zip(parts, grids, ratios, strict=True):
-        rising = np.maximum.accumulate(ratio)
-        inner = np.interp(np.log(edges[1:]), rising, z)
+        least = 0 if part.increasing else int(np.argmin(ratio))  # to its left, a ratio may fall
+        falling, rising = np.maximum.accumulate(ratio[least::-1]), np.maximum.accumulate(ratio[least:])
+        at = np.log(edges[1:])
+        inner = np.append(np.interp(at, falling, z[least::-1]), np.interp(at, rising, z[least:]))
         inner = inner[(inner > z[0]) & (inner < z[-1])]
         finite = [end for end in (part.low, part.high) if math.isfinite(end)]
         cuts = np.unique(np.concatenate((inner, finite))) if finite or inner.size else z[:1]
@@ -130,16 +150,7 @@ def _cuts(parts: tuple[Part, ...], atom: float, res: Resolution) -> list[Array]:
 
 
 def _cells(part: Part, cuts: Array) -> _Cells:
-    r"""Return the cells between the cuts, and beyond them if the interval is unbounded.
-
-    Let u be the unit roundoff, Z the largest distance of a cut from a mean and w the least width of a cell.
-    A tail $\Phi(-a)$ has a relative error of at most (16 + 2 Z^2) u, since the exponent $a^2 / 2$ has the
-    relative error 2 u, and the probability of a cell is at least min(1, w (1 + a)) / 3 times its larger tail.
-    So the difference of two tails has a relative error of at most 6 (16 + 2 Z^2) u / min(1, w (1 + Z)),
-    which is below u (96 + 12 Z^2 + (96 + 12 Z) / w). The rounding of an argument by 2 u Z adds at most
-    4 u Z (1 + 1 / w) Z / max(1, Z) <= 4 u Z (1 + 1/w). A ratio at a cut is the exponential of a difference
-    of two logarithms of at most Z^2 with errors of at most 8 u (1 + Z^2).
-    """
+    """Return the cells between the cuts, and beyond them if the interval is unbounded."""
     low = np.concatenate(([-np.inf], cuts)) if part.low == -math.inf else cuts
     high = np.append(low[1:], np.inf)
     if part.high < math.inf:
@@ -154,11 +165,8 @@ def _cells(part: Part, cuts: Array) -> _Cells:
     left = np.concatenate(([part.least], np.maximum(ratio, part.least))) if part.low == -math.inf else ratio
     right = np.append(left[1:], np.inf)
     left, right = left[: low.size], right[: low.size]
-    far = max(abs(float(cut) - mean) for cut in cuts[[0, -1]] for mean in part.p.means + part.q.means)
-    narrow = min(1.0, float(np.min(np.diff(cuts)))) if cuts.size > 1 else 1.0
-    error = UNIT * (128.0 + 32.0 * far * far + (128.0 + 32.0 * far) / narrow)
     q, p, more = part.masses(low, high)
-    return _Cells(left=left, right=right, q=q, p=p, error=error + 2.0 * part.error + more)
+    return _Cells(left=left, right=right, q=q, p=p, error=part.precision(cuts)[1] + more)
 
 
 def _lower(cells: list[_Cells], atom: float) -> RatioDistribution:

@@ -7,10 +7,12 @@ Every convex function that falls to 0 with slopes from -1 on is the potential of
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privcore.likelihood_ratio.distribution import LikelihoodRangeError
 from privcore.likelihood_ratio.grid import Array
 from privcore.likelihood_ratio.signed import SignedLaw
+from privcore.numerics.compiled import compiled
 from privcore.numerics.rounding import UNIT
 
 SHORT = 1e-6
@@ -37,11 +39,27 @@ class Potential(NamedTuple):
         return found * (1.0 + self.error)
 
 
+def mean_excesses(x: Array, p: Array, beyond: float) -> Array:
+    """Return the mean excesses of a distribution over its atoms, as sums of positive terms.
+
+    Args:
+        x: Atoms, ascending.
+        p: Their masses.
+        beyond: Mean excess over the last atom.
+
+    Example:
+        >>> mean_excesses(np.array([0.0, 1.0, 3.0]), np.array([0.5, 0.25, 0.25]), 0.0)
+        array([1. , 0.5, 0. ])
+    """
+    above = np.cumsum(p[::-1])[::-1]
+    found: Array = np.append(np.cumsum((above[1:] * np.diff(x))[::-1])[::-1], 0.0) + beyond
+    return found
+
+
 def potential_of(law: SignedLaw) -> Potential:
     """Return the potential of a distribution."""
-    above = np.cumsum(law.p[::-1])[::-1]
-    u = law.beyond + np.append(np.cumsum((above[1:] * np.diff(law.x))[::-1])[::-1], 0.0)
-    return Potential(law.x, u, float(above[0]), (4 * law.x.size + 64) * UNIT)
+    u = mean_excesses(law.x, law.p, law.beyond)
+    return Potential(law.x, u, float(np.cumsum(law.p[::-1])[-1]), (4 * law.x.size + 64) * UNIT)
 
 
 def from_potential(level: Array, bound: Array) -> SignedLaw:
@@ -80,12 +98,21 @@ def hull(x: Array, y: Array) -> tuple[Array, Array]:
         >>> hull(np.array([0.0, 1.0, 2.0]), np.array([1.0, 0.8, 0.0]))[0]
         array([0., 2.])
     """
-    kept: list[int] = []
+    kept = _vertices(np.ascontiguousarray(x), np.ascontiguousarray(y))
+    return x[kept], y[kept]
+
+
+@compiled()
+def _vertices(x: Array, y: Array) -> NDArray[np.int64]:
+    """Return the places of the vertices of `hull`."""
+    kept = np.empty(x.size, np.int64)
+    size = 0
     for k in range(x.size):
-        while len(kept) > 1:
-            i, j = kept[-2:]
+        while size > 1:
+            i, j = kept[size - 2], kept[size - 1]
             if (y[j] - y[i]) * (x[k] - x[j]) < (y[k] - y[j]) * (x[j] - x[i]):
                 break
-            kept.pop()
-        kept.append(k)
-    return x[kept], y[kept]
+            size -= 1
+        kept[size] = k
+        size += 1
+    return kept[:size]

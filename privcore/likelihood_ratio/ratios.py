@@ -28,12 +28,22 @@ from privcore.likelihood_ratio.distribution import (
     product_of,
 )
 from privcore.likelihood_ratio.grid import Array, choose_edges, coarsen, collect
-from privcore.likelihood_ratio.questions import Question, enclose, powering
+from privcore.likelihood_ratio.parts import Part, bracket_of
+from privcore.likelihood_ratio.privacy_loss.bounds import FEWEST, enclosed_losses
+from privcore.likelihood_ratio.privacy_loss.distribution import LossEnds, from_ratios, mixture
+from privcore.likelihood_ratio.privacy_loss.outputs import losses_of_one_step, losses_of_parts
+from privcore.likelihood_ratio.profile import Direction
+from privcore.likelihood_ratio.questions import WIDER, Question, enclose, powering, tier
 from privcore.likelihood_ratio.steps import lognormal
+from privcore.likelihood_ratio.steps import sampled as sampled_mean
 from privcore.numerics.rounding import MEAN_AT_INFINITY, UNIT
 
 BEYOND = str(LikelihoodRangeError())
 """End of the note of a bracket that no distribution has narrowed."""
+LOSSES = "sums of losses"
+"""Note of a bracket by sums of losses."""
+COARSEST = 1.0 / 64.0
+"""Width of the cells of a ratio, in local standard deviations, from which the fewest losses are taken."""
 
 
 class Ratio(ABC):
@@ -50,6 +60,25 @@ class Ratio(ABC):
     @abstractmethod
     def build(self, res: Resolution) -> RatioBracket:
         """Compute the bracket."""
+
+    def privacy_loss(self, direction: Direction, cells: int, tail: float) -> LossEnds:
+        """Return the ends of the privacy loss, also if the ratio exceeds the range of doubles.
+
+        Args:
+            direction: Direction.
+            cells: About the number of cells of outputs.
+            tail: Mass that may lie outside the cells.
+
+        Raises:
+            LikelihoodRangeError: The loss is only known from a ratio that exceeds the range of doubles.
+        """
+        fineness = COARSEST * max(FEWEST / cells, 0.25)
+        return from_ratios(self.bracket(Resolution(fineness=fineness, tail=tier(tail))), direction)
+
+    @property
+    def factors(self) -> "tuple[tuple[Ratio, int], ...]":
+        """The independent parts, each with its number of repetitions."""
+        return ((self, 1),)
 
     @property
     @abstractmethod
@@ -77,14 +106,31 @@ def _bracket(ratio: Ratio, res: Resolution) -> RatioBracket:
     return ratio.build(res)
 
 
+class OfOutputs(Ratio):
+    """Ratio of a pair of Gaussian mixtures, or of such pairs on disjoint intervals of outputs."""
+
+    @abstractmethod
+    def parts(self) -> tuple[tuple[Part, ...], float]:
+        """Return the intervals, and the mass under Q of the outputs with ratio 1 outside of them."""
+
+    def build(self, res: Resolution) -> RatioBracket:
+        return bracket_of(*self.parts(), res)
+
+    def privacy_loss(self, direction: Direction, cells: int, tail: float) -> LossEnds:
+        return losses_of_parts(*self.parts(), direction, cells, tail)
+
+
 @dataclass(frozen=True)
-class Gaussian(Ratio):
+class Gaussian(OfOutputs):
     """Ratio of N(mu, 1) against N(0, 1): a lognormal distribution; mu > 0."""
 
     mu: float
 
     def build(self, res: Resolution) -> RatioBracket:
         return lognormal(self.mu, res)
+
+    def parts(self) -> tuple[tuple[Part, ...], float]:
+        return (Part(sampled_mean(1.0, self.mu), sampled_mean(1.0, 0.0)),), 0.0
 
     @property
     def width(self) -> float:
@@ -100,6 +146,12 @@ class Sampled(Ratio):
 
     def build(self, res: Resolution) -> RatioBracket:
         return mixed(self.ratio.bracket(res), self.probability, res)
+
+    def privacy_loss(self, direction: Direction, cells: int, tail: float) -> LossEnds:
+        if not isinstance(self.ratio, Gaussian):
+            return super().privacy_loss(direction, cells, tail)
+        part = Part(sampled_mean(self.probability, self.ratio.mu), sampled_mean(1.0, 0.0))
+        return losses_of_parts((part,), 0.0, direction, cells, tail)
 
     @property
     def width(self) -> float:
@@ -128,6 +180,14 @@ class OneOfSteps(Ratio):
     def build(self, res: Resolution) -> RatioBracket:
         return mean_of(self.ratio.bracket(res), self.steps, res)
 
+    def privacy_loss(self, direction: Direction, cells: int, tail: float) -> LossEnds:
+        try:
+            return super().privacy_loss(direction, cells, tail)
+        except LikelihoodRangeError:
+            if not isinstance(self.ratio, Gaussian):
+                raise
+            return losses_of_one_step(self.ratio.mu, self.steps, direction, cells, tail)
+
     @property
     def width(self) -> float:
         return self.ratio.width
@@ -150,6 +210,10 @@ class Composed(Ratio):
 
     def build(self, res: Resolution) -> RatioBracket:
         return product_of(self.ratio.bracket(res), self.times, res)
+
+    @property
+    def factors(self) -> tuple[tuple[Ratio, int], ...]:
+        return tuple((ratio, times * self.times) for ratio, times in self.ratio.factors)
 
     @property
     def width(self) -> float:
@@ -181,6 +245,10 @@ class Product(Ratio):
             rest = brackets[len(brackets) - len(brackets) % 2 :]
             brackets = [combine(a, b, res, product=True) for a, b in pairs] + rest
         return brackets[0]
+
+    @property
+    def factors(self) -> tuple[tuple[Ratio, int], ...]:
+        return tuple(factor for ratio in self.ratios for factor in ratio.factors)
 
     @property
     def width(self) -> float:
@@ -253,9 +321,32 @@ def enclosed(
         tolerance: Requested relative width.
         outer: A known bracket.
     """
-    return enclose(
+    found = enclose(
         ratio.bracket, question, tolerance, copies=ratio.copies, outer=outer, combinations=ratio.levels
     )
+    return beyond(ratio, question, tolerance, found)
+
+
+def beyond(
+    ratio: Ratio, question: Question, tolerance: float, found: tuple[float, float, str]
+) -> tuple[float, float, str]:
+    """Return a bracket and its note, narrowed by sums of losses if the ratio exceeds the range of doubles.
+
+    Args:
+        ratio: The ratio.
+        question: Quantity to compute.
+        tolerance: Requested relative width; no less than `WIDER` is tried.
+        found: Bracket and note of distributions of the ratio.
+    """
+    lower, upper, note = found
+    if not note.endswith(BEYOND) or question.asks not in ("epsilon", "delta"):
+        return found
+    try:
+        parts = [(part.privacy_loss, times) for part, times in ratio.factors]
+        ends = enclosed_losses(parts, question, max(tolerance, WIDER), (lower, upper))
+    except LikelihoodRangeError:
+        return found
+    return *ends, LOSSES
 
 
 def attained(ratio: Ratio, question: Question, tolerance: float, outer: tuple[float, float]) -> float:
@@ -291,6 +382,9 @@ class Blend(Ratio):
 
     def build(self, res: Resolution) -> RatioBracket:
         return _blended(self.weights, [ratio.bracket(res) for ratio in self.ratios], res)
+
+    def privacy_loss(self, direction: Direction, cells: int, tail: float) -> LossEnds:
+        return mixture(self.weights, [ratio.privacy_loss(direction, cells, tail) for ratio in self.ratios])
 
     @property
     def width(self) -> float:

@@ -2,15 +2,17 @@
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Annotated
 
 from privcore import params
 from privcore.constraint import AtMost
+from privcore.likelihood_ratio.fixed_size.adaptive import AdaptiveSteps
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.problem import grows, proved
 from privcore.training import params as training_params
 from privcore.training.phase import Owned, Phase
-from privcore.training.samplers import Bounds, fixed_size, poisson, truncated, with_replacement
+from privcore.training.samplers import Above, Bounds, fixed_size, poisson, truncated, with_replacement
 
 
 class Drawn(Phase):
@@ -74,6 +76,14 @@ class FixedSize(Displacing):
 
     def step(self, relation: str) -> Bounds:
         return fixed_size(relation, self.s, self.sampling_probability)
+
+    def bounds(self, relation: str, scale: float) -> Bounds:
+        found = super().bounds(relation, scale)
+        if relation != "zero-out" or self.uses == 1 or self.sampling_probability == 1.0:
+            return found
+        size = 10.0 ** math.floor(math.log10(scale))  # so that neighbouring questions share distributions
+        adaptive = AdaptiveSteps(self.sampling_probability, self.s, self.uses, size)
+        return replace(found, above=(*found.above, Above(adaptive)))
 
 
 class WithReplacement(Displacing):

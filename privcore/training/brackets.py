@@ -29,6 +29,8 @@ from privcore.training.phase import RELATIONS, Phase, unamplified
 from privcore.training.samplers import SLOW, Above, Bounds, composed
 
 Ends = tuple[float, float]
+BEYOND_DOUBLES = 16.0
+"""Inverse noise multiplier from which the ratio of a step exceeds doubles: sums of losses are quick."""
 LARGEST_LOSS = 600.0
 """Largest epsilon at which a bound moved by a total variation distance is used."""
 
@@ -200,7 +202,7 @@ def estimated(bounds: Bounds, question: Question, tolerance: float) -> Cost:
     ratios += [] if bounds.tight else bounds.below
     one = [cost(question, ratio.width, tolerance, ratio.levels) for ratio in ratios]
     work = [
-        each.seconds * (ratio.combinations + 1) / (ratio.levels + 1)
+        each.seconds * (ratio.combinations + 1 if ratio.width < BEYOND_DOUBLES else 1) / (ratio.levels + 1)
         for each, ratio in zip(one, ratios, strict=True)
     ]
     return Cost(seconds=0.01 + 2.0 * sum(work), bytes=2.0 * max(each.bytes for each in one))

@@ -106,7 +106,7 @@ BinsCertified = _stored(
 )
 BatchesCertified = _stored(
     "batches.certified",
-    3,
+    5,
     (*_left.pop("fixed-size"), *_left.pop("with-replacement")),
     "sigma sampling_probability steps examples batch_size epochs",
     f"{ZHU}, Theorem 10 (composition), Theorem 11 (replace-one); {BALLE_BARTHE}, Theorem 9",
@@ -114,12 +114,14 @@ BatchesCertified = _stored(
 
     With one example more or less, a step without replacement is one of Poisson sampling with half of the
     noise. For zero-out and replace-one, the largest profile over all data sets belongs to a ratio; composing
-    it gives the upper end. The lower end is that of the best data set that is the same in all steps.
+    it gives the upper end. For zero-out without replacement, only the last steps need this ratio, and the
+    others a smaller one (docs/notes/fixed-size-batches.md). The lower end is that of the best data set that
+    is the same in all steps.
     """,
 )
 TruncatedCertified = _stored(
     "truncated.certified",
-    2,
+    3,
     _left.pop("truncated-poisson"),
     "sigma sampling_probability steps examples largest_batch epochs",
     f"{CHUA_SCALABLE}, Theorem 3.3; {ZHU}, Theorem 11",
@@ -130,14 +132,14 @@ TruncatedCertified = _stored(
 )
 RunsCertified = _stored(
     "runs.certified",
-    5,
+    7,
     (*RUN, *chain(*_left.values())),
     "phases adjacency",
     f"{FELDMAN_SHENFELD}, Theorem 3.1; {ZHU}, Theorems 10 and 11",
 )
 RunsCurves = _stored(
     "runs.curves",
-    4,
+    6,
     RUN_CURVE,
     "phases adjacency",
     f"{DONG_ROTH}, Proposition 2.12 (duality)",

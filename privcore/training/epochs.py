@@ -12,7 +12,10 @@ from privcore.likelihood_ratio.allocated.all_used import AllUsedAbove
 from privcore.likelihood_ratio.allocated.opposed import opposed
 from privcore.likelihood_ratio.allocated.shuffled import ShuffledAbove
 from privcore.likelihood_ratio.allocated.symmetric import chosen
-from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
+from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioBracket, Resolution
+from privcore.likelihood_ratio.privacy_loss.distribution import LossEnds
+from privcore.likelihood_ratio.privacy_loss.outputs import losses_of_chosen_steps, losses_of_opposite_steps
+from privcore.likelihood_ratio.profile import Direction
 from privcore.likelihood_ratio.questions import powering
 from privcore.likelihood_ratio.ratios import Blend, Gaussian, OneOfSteps, Ratio, product, repeated, sampled
 from privcore.numerics.rounding import CLONE_COUNTS, UNIT
@@ -74,6 +77,9 @@ class ChosenBelow(Ratio):
         coarse = Resolution(fineness=max(res.fineness, 0.1 if k <= 16 else 0.2), tail=res.tail)
         ratio = chosen(Gaussian(self.s).bracket(coarse).lower, k, self.steps, coarse)
         return RatioBracket(lower=ratio, upper=ratio)
+
+    def privacy_loss(self, direction: Direction, cells: int, tail: float) -> LossEnds:
+        return losses_of_chosen_steps(self.s, self.participations, self.steps, direction, cells, tail)
 
     @property
     def width(self) -> float:
@@ -238,6 +244,14 @@ class ShuffledBelow(Ratio):
         ratio = opposed(self.s, self.steps, res, self.used, self.means)
         return RatioBracket(lower=ratio, upper=ratio)
 
+    def privacy_loss(self, direction: Direction, cells: int, tail: float) -> LossEnds:
+        try:
+            return super().privacy_loss(direction, cells, tail)
+        except LikelihoodRangeError:
+            if self.used < 1.0 or self.means != (1.0, -1.0):
+                raise
+            return losses_of_opposite_steps(self.s, self.steps, cells, tail)
+
     @property
     def width(self) -> float:
         return 2.0 * self.s
@@ -245,6 +259,24 @@ class ShuffledBelow(Ratio):
     @property
     def combinations(self) -> int:
         return 3 * powering(self.steps)
+
+
+@dataclass(frozen=True)
+class OppositeSteps(Ratio):
+    """Ratio of Gaussian steps if a random one has the opposite gradient; only its losses are known."""
+
+    s: float
+    steps: int
+
+    def build(self, res: Resolution) -> RatioBracket:
+        raise LikelihoodRangeError
+
+    def privacy_loss(self, direction: Direction, cells: int, tail: float) -> LossEnds:
+        return losses_of_opposite_steps(self.s, self.steps, cells, tail)
+
+    @property
+    def width(self) -> float:
+        return 2.0 * self.s
 
 
 def allocated(phase: AllocationPhase, s: float, epochs: int, relation: str) -> Bounds:
@@ -278,6 +310,7 @@ def allocated(phase: AllocationPhase, s: float, epochs: int, relation: str) -> B
         below = (*below, Gaussian(2.0 * k * s * math.sqrt(epochs / t)))
         if k == 1:
             above.append(Above(repeated(ShuffledAbove(s * (1.0 + 4.0 * UNIT), t, "in-place", 1.0), epochs)))
+            above.append(Above(repeated(OppositeSteps(s, t), epochs)))
             below = (repeated(ShuffledBelow(s, t, means=(1.0, -1.0)), epochs), *below)
         return Bounds(above=tuple(above), below=below)
     return Bounds(above=tuple(Above(ratio) for ratio, _ in ratios), below=below)

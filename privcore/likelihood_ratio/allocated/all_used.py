@@ -16,6 +16,7 @@ import scipy
 
 from privcore.likelihood_ratio.allocated import shuffled
 from privcore.likelihood_ratio.allocated.differences import signed_law
+from privcore.likelihood_ratio.chords import from_profile, thresholds_of
 from privcore.likelihood_ratio.distribution import (
     RatioDistribution,
     Resolution,
@@ -449,5 +450,5 @@ def dominating(epoch: AllUsedAbove, tail: float) -> RatioDistribution:
         LikelihoodRangeError: The ratios that matter exceed the range of doubles.
     """
     near = shuffled.ShuffledAbove(epoch.s, epoch.steps, epoch.relation, 1.0)
-    thresholds = shuffled.thresholds_of(partial(shuffled.profile_above, near), epoch.shift, tail, BETWEEN)
-    return shuffled.from_profile(partial(profile_above, epoch), thresholds, tail, FINENESS)
+    thresholds = thresholds_of(partial(shuffled.profile_above, near), epoch.shift, tail, BETWEEN)
+    return from_profile(partial(profile_above, epoch), thresholds, tail, FINENESS)

@@ -85,7 +85,7 @@ def parabolas_above(mass: Array, mean: Array, square: Array, most: Array) -> Coe
         >>> float(bound[0].round(6)), round((0.26**0.5 - 0.5) / 2, 6)  # (sqrt(v + (1 - m)^2) - (1 - m)) / 2
         (0.004951, 0.004951)
     """
-    known = (mass > 0.0) & (mean > 0.0) & (square > 0.0) & (square < LARGEST * mass)
+    known = (mass > 0.0) & (mean > 0.0) & (square > 0.0) & (square / LARGEST < mass)
     m = np.where(known, mean, 0.0) / np.where(known, mass, 1.0)
     second = np.where(known, square, 1.0) / np.where(known, mass, 1.0)
     variance = np.maximum(second - m * m, 0.0)
@@ -127,7 +127,7 @@ def parabolas_below(mass: Array, mean: Array, square: Array) -> Coefficients:
         mean: Approximate means of y on the cells, times their masses.
         square: Approximate means of y^2 on the cells, times their masses.
     """
-    known = (mass > 0.0) & (mean > 0.0) & (square > 0.0) & (square < LARGEST * mass)
+    known = (mass > 0.0) & (mean > 0.0) & (square > 0.0) & (square / LARGEST < mass)
     m = np.where(known, mean, 0.0) / np.where(known, mass, 1.0)
     second = np.where(known, square, 1.0) / np.where(known, mass, 1.0)
     far = np.maximum(np.sqrt(np.maximum(second - m * m, 0.0) + (1.0 - m) ** 2), NARROWEST)

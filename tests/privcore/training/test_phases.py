@@ -169,9 +169,9 @@ def test_ends_from_different_theorems_do_not_cross_where_a_wrong_one_would() -> 
         "fixed-size(sigma=0.3,sampling_probability=0.5,steps=1000)",
     ],
 )
-def test_a_lower_end_beyond_the_range_of_doubles_is_that_of_fewer_steps(adjacency: str, run: str) -> None:
+def test_a_run_beyond_the_range_of_doubles_has_both_ends(adjacency: str, run: str) -> None:
     found = answered(f"{run}; none(sigma=1,steps=2)", adjacency, delta=1e-5)
-    assert 100.0 < found.lower < 700.0 < found.upper
+    assert 1000.0 < found.lower < found.upper < 1.1 * found.lower
     most = answered(f"{run}; none(sigma=1,steps=2)", adjacency, epsilon=50.0)
     assert most.lower > 0.5, "delta is almost 1"
 
@@ -212,13 +212,15 @@ def test_a_rare_and_large_ratio_has_close_ends_at_a_wide_tolerance() -> None:
 
 @pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
 def test_few_draws_of_many_examples_are_as_private_as_different_ones(adjacency: str) -> None:
-    """Nearly all batches have every example once at most."""
+    """Nearly all batches have every example once at most. For zero-out, that upper end is not close."""
     drawn = answered(
         "with-replacement(sigma=2,examples=100000,batch_size=10,steps=300)", adjacency, epsilon=1e-3
     )
     other = answered("fixed-size(sigma=2,sampling_probability=0.0001,steps=300)", adjacency, epsilon=1e-3)
     assert drawn.lower == pytest.approx(other.lower, rel=0.01)
-    assert drawn.upper == pytest.approx(other.upper, rel=0.01)
+    assert other.upper <= drawn.upper * 1.01
+    if adjacency != "zero-out":
+        assert drawn.upper == pytest.approx(other.upper, rel=0.01)
 
 
 def test_a_rate_of_1_is_no_sampling_to_the_last_digit() -> None:
