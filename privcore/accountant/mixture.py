@@ -5,15 +5,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from privcore.accountant.steps import SMALLEST_LOSS, PrivateStep, amplified
-from privcore.likelihood_ratio.distribution import RatioBracket, Resolution
-from privcore.likelihood_ratio.parts import Part, bracket_of
-from privcore.likelihood_ratio.ratios import Gaussian, Ratio
+from privcore.likelihood_ratio.parts import Part
+from privcore.likelihood_ratio.ratios import Gaussian, OfOutputs
 from privcore.likelihood_ratio.steps import Mixture, sampled
 from privcore.numerics.rounding import FEW_OPERATIONS
 
 
 @dataclass(frozen=True)
-class Shifts(Ratio):
+class Shifts(OfOutputs):
     """Ratio of a mixture of Gaussians with non-negative means against N(0, 1).
 
     Attributes:
@@ -24,10 +23,10 @@ class Shifts(Ratio):
     weights: tuple[float, ...]
     means: tuple[float, ...]
 
-    def build(self, res: Resolution) -> RatioBracket:
+    def parts(self) -> tuple[tuple[Part, ...], float]:
         total = math.fsum(self.weights)
         p = Mixture(tuple(weight / total for weight in self.weights), self.means)
-        return bracket_of((Part(p, sampled(1.0, 0.0), error=FEW_OPERATIONS),), 0.0, res)
+        return (Part(p, sampled(1.0, 0.0), error=FEW_OPERATIONS),), 0.0
 
     @property
     def width(self) -> float:

@@ -1,6 +1,7 @@
 """Proved lower and upper bounds of random allocation, and of no amplification, in convex order."""
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
@@ -29,12 +30,16 @@ from privcore.allocation.reduction import (
     below_enough,
     below_finenesses,
     below_seconds,
+    blocks,
     composed,
     exact,
 )
 from privcore.answer import Answer
 from privcore.likelihood_ratio.allocated.symmetric import LARGEST_THRESHOLD
-from privcore.likelihood_ratio.distribution import Resolution
+from privcore.likelihood_ratio.distribution import LikelihoodRangeError, Resolution
+from privcore.likelihood_ratio.finite import Laplace, approximate
+from privcore.likelihood_ratio.privacy_loss.bounds import enclosed_losses
+from privcore.likelihood_ratio.privacy_loss.outputs import losses_of_chosen_steps
 from privcore.likelihood_ratio.questions import (
     SHARE,
     SMALLEST_DELTA,
@@ -46,7 +51,15 @@ from privcore.likelihood_ratio.questions import (
     question_of,
     requested,
 )
-from privcore.likelihood_ratio.ratios import BEYOND, OneOfSteps, attained, repeated
+from privcore.likelihood_ratio.ratios import (
+    LOSSES,
+    OneOfSteps,
+    Ratio,
+    beyond,
+    product,
+    repeated,
+    sampled,
+)
 from privcore.likelihood_ratio.ratios import Gaussian as GaussianRatio
 from privcore.likelihood_ratio.steps import GaussianStep, LaplaceStep, ResponseStep, Step, private_closed_form
 from privcore.method import Cost, Direction, Method
@@ -108,6 +121,8 @@ class AllocationCertified(Method[Answered]):
         if exact(problem.steps, k):
             return estimate
         width = step.width()
+        if _least_epsilon(problem) > LARGEST_THRESHOLD:  # no lower distribution is computed
+            return Cost(seconds=2.0 * estimate.seconds, bytes=2.0 * estimate.bytes)
         finest = below_finenesses(k, problem.steps, width, question.guess)[-1]
         extra = 2.0 * below_seconds(k, problem.steps, width, question.guess, finest)
         return Cost(seconds=2.0 * estimate.seconds + extra, bytes=2.0 * estimate.bytes)
@@ -118,7 +133,7 @@ class AllocationCertified(Method[Answered]):
         tolerance = self._requested(problem)
 
         def reduced(adjacency: str) -> tuple[float, float, str]:
-            return enclose(
+            found = enclose(
                 partial(composed, step, t, k, epochs, rate),
                 replace(question, adjacency=adjacency),
                 tolerance if exact(t, k) else 0.5 * tolerance,  # the lower end has its own error
@@ -128,11 +143,15 @@ class AllocationCertified(Method[Answered]):
                 ease=_ease(problem),
                 tight=exact(t, k),
             )
+            asked = replace(question, adjacency=adjacency)
+            low, high, note = beyond(_reduction(problem), asked, tolerance, found)
+            return low if exact(t, k) else found[0], high, note
 
         lower, upper, detail = reduced(problem.adjacency)
-        if detail.endswith(BEYOND) and isinstance(step, GaussianStep) and k == 1 and rate == 1.0:
-            ratio = repeated(OneOfSteps(GaussianRatio(1.0 / step.sigma), t), epochs)
-            lower = max(lower, attained(ratio, question, tolerance, (lower, upper)))
+        if detail == LOSSES and not exact(t, k) and isinstance(step, GaussianStep) and rate == 1.0:
+            chosen = partial(losses_of_chosen_steps, 1.0 / step.sigma, k, t)
+            with suppress(LikelihoodRangeError):
+                lower = enclosed_losses([(chosen, epochs)], question, tolerance, (lower, upper))[0]
         if not exact(t, k) and upper > lower * (1.0 + tolerance):
             overlap = _overlap(problem)
             if overlap < upper:  # this bound does not cover the direction add
@@ -158,7 +177,7 @@ class AllocationCertified(Method[Answered]):
         The grid is refined while a finer one may bring the bound close to the upper end.
         """
         most = min(upper, LARGEST_THRESHOLD) if question.asks == "epsilon" else question.at
-        if most > LARGEST_THRESHOLD:
+        if most > LARGEST_THRESHOLD or (question.asks == "epsilon" and lower >= most):
             return lower
         step, t, k = step_of(problem), problem.steps, problem.participations
         tail = max(SHARE * delta / (k * problem.epochs), SMALLEST_DELTA)
@@ -192,6 +211,35 @@ def step_of(problem: Answered) -> Step:
 def rate_of(problem: Answered) -> float:
     """Return the probability that an epoch includes the example."""
     return problem.sampling_probability if isinstance(problem, SampledAllocation) else 1.0
+
+
+def _least_epsilon(problem: Answered) -> float:
+    """Return about the least epsilon of k of t Gaussian steps, from the largest term of the ratio."""
+    if not isinstance(problem, Allocation) or problem.asks != "epsilon" or problem.adjacency == "add":
+        return 0.0
+    t, k, epochs = problem.steps, problem.participations, problem.epochs
+    choices = math.lgamma(t + 1.0) - math.lgamma(k + 1.0) - math.lgamma(t - k + 1.0)
+    return gaussian_bounds("epsilon", problem.sigma / math.sqrt(k * epochs), problem.at)[0] - epochs * choices
+
+
+def _reduction(problem: Answered) -> Ratio:
+    """Return the ratio of the composition to which k of t reduces, as `composed` builds it."""
+    step, rate, epochs = step_of(problem), rate_of(problem), problem.epochs
+    alone: Ratio = (
+        approximate(problem.local_epsilon, problem.local_delta)
+        if isinstance(problem, ResponseAllocation)
+        else Laplace(problem.scale)
+        if isinstance(problem, LaplaceAllocation)
+        else GaussianRatio(step.width())
+    )
+    together = epochs if rate == 1.0 else 1
+    parts = product(
+        tuple(
+            repeated(OneOfSteps(alone, size) if size > 1 else alone, copies)
+            for size, copies in blocks(problem.steps, problem.participations, together)
+        )
+    )
+    return parts if rate == 1.0 else repeated(sampled(parts, rate), epochs)
 
 
 def _overlap(problem: Answered) -> float:

@@ -16,7 +16,7 @@ from privcore.likelihood_ratio.distribution import RatioBracket, Resolution, mix
 from privcore.likelihood_ratio.fourier import cost_of_sums, epsilon_by_sums
 from privcore.likelihood_ratio.profile import DIRECTIONS
 from privcore.likelihood_ratio.questions import cost, enclose, powering, question_of, requested
-from privcore.likelihood_ratio.ratios import BEYOND, Composed, Gaussian, Ratio, Sampled, attained
+from privcore.likelihood_ratio.ratios import Composed, Gaussian, Ratio, Sampled, beyond
 from privcore.likelihood_ratio.steps import lognormal
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.gaussian import gaussian_bounds
@@ -35,6 +35,8 @@ class PoissonCertified(Method[Poisson]):
     product of i.i.d. copies. Epsilon has ends from Fourier transforms on a lattice of losses. If these are
     too far apart, the product is built by binary powering. After every product, its distribution is rounded
     to a grid: by a mean-preserving spread for the upper end, and to conditional means for the lower end.
+
+    If ratios exceed the range of doubles, both ends are those of sums of losses.
 
     If one example is replaced, a step is a pair of mixtures with opposite means: half-spaces are the best
     tests, for every threshold, so this pair is the worst one (docs/training-runs.md).
@@ -69,7 +71,7 @@ class PoissonCertified(Method[Poisson]):
             ease = EASE if most < math.inf else 1.0
         ratio, question = _ratio(problem), question_of(problem)
         tolerance = requested(problem.asks, self.tolerance)
-        lower, upper, detail = enclose(
+        found = enclose(
             ratio.bracket,
             question,
             tolerance,
@@ -78,8 +80,7 @@ class PoissonCertified(Method[Poisson]):
             combinations=powering(times),
             ease=ease,
         )
-        if detail.endswith(BEYOND):
-            lower = max(lower, attained(ratio, question, tolerance, (lower, upper)))
+        lower, upper, detail = beyond(ratio, question, tolerance, found)
         if ease > 1.0 and upper == outer[1]:
             detail = f"upper end by Fourier transforms; {detail}"
         return Answer.enclosure(lower, upper, detail=detail)

@@ -13,8 +13,11 @@ CITED = re.compile(r"arXiv:(\d{4}\.\d{4,5})(v\d+)?")
 UNSETTLED = {
     "1807.01647": "known from a specification alone, which numbers its theorems without the version",
     "1905.02383": "known from citations of its propositions, which do not name the version",
+    "2306.08153": "known from a specification alone, and no number of it is cited",
+    "2410.06266": "known from a specification alone, and no number of it is cited",
     "2411.04205": "known at second hand; the citation of Theorem 3.3 does not name the version",
     "2106.08567": "three versions; the citation of Theorem 11 does not name the version",
+    "2202.08312": "known from citations alone, and no number of it is cited",
     "2202.12968": "known from a quotation alone, and no number of it is cited",
 }
 """Papers whose version could not be established, and why; docs/papers.md says the same."""

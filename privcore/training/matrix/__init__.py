@@ -1,0 +1,1 @@
+"""Matrix mechanisms: noise that is correlated between the steps of a training run."""
