@@ -1,8 +1,9 @@
 """Create or update the deployment of one sweep, with a schedule: `python deploy/schedule.py SWEEP [CRON]`.
 
-SWEEP is a TOML file of your own or the name of an embedded sweep, CRON the time, such as "0 4 * * 1". The
-deployment has the settings of `any-sweep` in prefect.yaml. A file is uploaded: its text is the parameter, so
-workers on other machines need no copy, and a later change needs this command again.
+SWEEP is a TOML file of your own or the name of an embedded sweep, CRON the time, such as "0 4 * * 1". Without
+a time, the deployment has no schedule, and an earlier one is removed. The deployment has the settings of
+`any-sweep` in prefect.yaml. A file is uploaded: its text is the parameter, so workers on other machines need
+no copy, and a later change needs this command again.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from prefect.client.orchestration import get_client
 
 from flows.deployments.named import PREFIX
 from flows.spec.sweep import embedded, load
@@ -71,9 +73,20 @@ def main() -> int:
         ]
         code = subprocess.run(command, check=False).returncode
     if not code:
-        flow = PREFIX + made["name"] if given.sweep in embedded() else "privsweep"
-        print(f"To start a run now: prefect deployment run {flow}/{made['name']} --watch")
+        full_name = f"{PREFIX + made['name'] if given.sweep in embedded() else 'privsweep'}/{made['name']}"
+        if not given.cron:
+            _remove_schedules(full_name)
+        print(f"To start a run now: prefect deployment run {full_name} --watch")
     return code
+
+
+def _remove_schedules(full_name: str) -> None:
+    """Remove the schedules of an earlier call, which `prefect deploy` keeps if there is no new one."""
+    with get_client(sync_client=True) as client:
+        deployed = client.read_deployment_by_name(full_name)
+        for each in deployed.schedules:
+            client.delete_deployment_schedule(deployed.id, each.id)
+            print(f"Removed the schedule {getattr(each.schedule, 'cron', each.schedule)} of {full_name}.")
 
 
 if __name__ == "__main__":

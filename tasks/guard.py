@@ -345,10 +345,8 @@ def _measure(point: Point, limits: Limits) -> Measured:
 
 def resident_bytes(process: int) -> int:
     """Return the memory of a process, or 0 where the system has no file with it."""
-    try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:
-        return 0
+    statm = _lines(f"/proc/{process}/statm")
+    return int(statm[0].split()[1]) * resource.getpagesize() if statm else 0
 
 
 def oom_kills() -> int:
@@ -375,10 +373,9 @@ def _lines(file: str) -> list[str]:
 
 def _limit_memory(more: float) -> None:
     """Limit the growth of the address space of this process to `more` bytes, on Linux."""
-    try:
-        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except OSError:  # macOS does not have the size in a file, and does not enforce the limit
-        return
+    if not (statm := _lines("/proc/self/statm")):
+        return  # macOS does not have the size in a file, and does not enforce the limit
+    now = int(statm[0].split()[0]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = now + int(more)
     resource.setrlimit(

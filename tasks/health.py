@@ -1,7 +1,7 @@
 """Health of a cluster: each node before the first batch; its head, processors and memory during the run."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,10 @@ from tasks.errors import EngineError, SetupError, StoppedError
 from tasks.sources import Code, code
 from tasks.worker import why_other_code
 
-PROBE_SECONDS = (
-    120.0  # for a node to start a worker with all imports; workers of a slower node check themselves later
-)
+PROBE_SECONDS = 120.0
+"""Time for a node to start a worker with all imports; workers of a slower node check themselves later."""
+ANSWER_SECONDS = 10.0
+"""Time for a node to start a worker, before it is given a late batch of another node."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,21 +73,12 @@ def _probe_everywhere(store: str, token: str) -> Sequence[dict[str, Any]]:
     """Return the probe of each node with processors, except nodes that die meanwhile or are slow."""
     import ray
     from ray.exceptions import RayError, RayTaskError
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     ray.cloudpickle.register_pickle_by_value(travelling)  # type: ignore[no-untyped-call]
     try:
-        remote = ray.remote(num_cpus=0, max_retries=0)(travelling.probe)
-        asked = [
-            remote.options(
-                scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            ).remote(store, token)
-            for node in ray.nodes()  # type: ignore[no-untyped-call]
-            if node["Alive"] and node["Resources"].get("CPU")
-        ]
+        answered = _on_each_node(PROBE_SECONDS, travelling.probe, store, token)
     finally:
         ray.cloudpickle.unregister_pickle_by_value(travelling)  # type: ignore[no-untyped-call]
-    answered = ray.wait(asked, num_returns=len(asked), timeout=PROBE_SECONDS)[0] if asked else []
     found = []
     for reference in answered:
         try:
@@ -98,24 +90,26 @@ def _probe_everywhere(store: str, token: str) -> Sequence[dict[str, Any]]:
     return found
 
 
-ANSWER_SECONDS = 10.0  # for a node to start a worker, before it is given a late batch of another node
-
-
 def answering() -> list[str]:
     """Return the ids of the nodes with processors that start a task now; a frozen node can still be alive."""
+    return list(_on_each_node(ANSWER_SECONDS, lambda: None).values())
+
+
+def _on_each_node(seconds: float, function: Callable[..., Any], *arguments: Any) -> dict[Any, str]:
+    """Run a function on each node with processors; return the runs that end in time, with the node's id."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    task = ray.remote(num_cpus=0, max_retries=0)(lambda: None)
+    remote = ray.remote(num_cpus=0, max_retries=0)(function)
     asked = {
-        task.options(
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-        ).remote(): str(node["NodeID"])
+        remote.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
+            *arguments
+        ): str(node["NodeID"])
         for node in ray.nodes()  # type: ignore[no-untyped-call]
         if node["Alive"] and node["Resources"].get("CPU")
     }
-    answered = ray.wait(list(asked), num_returns=len(asked), timeout=ANSWER_SECONDS)[0] if asked else []
-    return [asked[reference] for reference in answered]
+    answered = ray.wait(list(asked), num_returns=len(asked), timeout=seconds)[0] if asked else []
+    return {reference: asked[reference] for reference in answered}
 
 
 LOOK_EVERY = 5.0  # seconds between checks of the head and of the number of processors

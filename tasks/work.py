@@ -66,6 +66,11 @@ class Done:
         """Number of points."""
         return sum(self.statuses.values())
 
+    @property
+    def failed(self) -> int:
+        """Number of points without an answer, except points to which the method does not apply."""
+        return sum(n for status, n in self.statuses.items() if status in FAILURES)
+
 
 def run_batch(batch: Batch, job: Job, guard: Guard, place: Folder | None, *, last: bool = True) -> Done:
     """Evaluate the points of a batch and publish their rows as one part.

@@ -15,7 +15,7 @@ from typing import Self
 
 import psutil
 
-from tasks.ports import free_port
+from flows.runs.ports import free_port
 from tests.busy import stretched
 
 TOKEN = "a" * 64

@@ -9,15 +9,15 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 from prefect import flow, get_client, get_run_logger
-from prefect.client.schemas.objects import FlowRunPolicy, State
+from prefect.client.schemas.objects import FlowRun, FlowRunPolicy, State
 from prefect.concurrency.sync import concurrency
 from prefect.context import FlowRunContext
-from prefect.exceptions import ObjectAlreadyExists
+from prefect.exceptions import Abort, ObjectAlreadyExists
 from prefect.states import Cancelled, Completed, Crashed, Failed
 from pydantic import WithJsonSchema
 
@@ -27,9 +27,9 @@ from flows.deployments.shown import (
     asking_once,
     check_address,
     close_task_runs_of_killed_runs,
+    other_runs,
     without_traceback,
 )
-from flows.runs.batches import failures
 from flows.runs.method_runs import WITH_FAILURES
 from flows.runs.orchestration import run_name
 from flows.runs.plan import MAX_POINTS
@@ -41,20 +41,29 @@ from flows.spec.sweep import display_name, embedded_names, load
 from privcore.errors import DomainError, PrivsweepError
 from storage import open_store
 from storage.errors import StoreError
-from tasks.engine import RAY
+from tasks.engine import RAY, Engine
 from tasks.errors import EngineError
+from tasks.tally import failures
 
 ROOT = "PRIVSWEEP_ROOT"
 """Environment variable of a worker with the folder in which relative paths of its runs begin."""
+STORE = "store"
 LEASE_SECONDS = 120.0  # after which the store is free again if a run was killed
+
+
+def _active() -> FlowRun | None:
+    """Return the active run as it was when it began, or None if the function was called directly."""
+    context = FlowRunContext.get()
+    return context.flow_run if context else None
 
 
 def _run_name() -> str:
     """Return the name of the active run: its sweep, and when it was to begin."""
     context = FlowRunContext.get()
-    if context is None or context.flow_run is None:
+    active = _active()
+    if context is None or active is None:
         raise RuntimeError("Expected an active flow run.")
-    began = context.flow_run.expected_start_time or datetime.now(UTC)
+    began = active.expected_start_time or datetime.now(UTC)
     sweep = (context.parameters or {})["sweep"]
     return run_name(display_name(sweep, Path(os.environ.get(ROOT, "."))), began)
 
@@ -76,7 +85,7 @@ AnySweep = Annotated[
 @flow(name="privsweep", flow_run_name=_run_name, persist_result=False)
 def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
     sweep: AnySweep,
-    store: str = "store",
+    store: str = STORE,
     workers: int | None = None,
     retry: bool = False,
     max_points: float = MAX_POINTS,
@@ -106,6 +115,7 @@ def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
 
     Raises:
         PrivsweepError: The run failed, and its deployment allows a retry.
+        Abort: The run was cancelled through Prefect, whose worker sets its state.
     """
     logger = get_run_logger()
     logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
@@ -122,20 +132,20 @@ def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
             report = run(
                 asked,
                 opened,
-                workers=workers,
-                engine_name=RAY,
+                engine=Engine(name=RAY, workers=workers, address=ray_address),
                 max_points=max_points,
                 retry=retry,
-                ray_address=ray_address,
                 watch=shown.watch,
             )
             shown.end()
     except InterruptedRunError as error:
         shown.end()
         logger.info("%s", error)
-        _add_to_title("stopped")
+        _add_to_title(str(error).partition(";")[0])
         if worker_is_gone():
             return Crashed(message=f"Its worker is gone. {error}")
+        if _is_cancelling():
+            raise Abort("Cancelled.") from None  # its worker sets the state: two states would be two messages
         return Cancelled(message=str(error))
     except PrivsweepError as error:
         if _may_repeat(error):
@@ -154,8 +164,7 @@ def scheduled_sweep(  # noqa: PLR0913, PLR0917  the parameters of a deployment
 
 def _of_a_deployment() -> bool:
     """Return whether a worker started this process, and not a user at a terminal."""
-    context = FlowRunContext.get()
-    return context is not None and context.flow_run is not None and bool(context.flow_run.deployment_id)
+    return bool((active := _active()) and active.deployment_id)
 
 
 def _enter_root() -> None:
@@ -169,6 +178,15 @@ def _enter_root() -> None:
     os.chdir(root)
 
 
+def _is_cancelling() -> bool:
+    """Return whether the run was cancelled through Prefect, and not by a signal alone."""
+    if active := _active():
+        with suppress(Exception), asking_once(), get_client(sync_client=True) as client:
+            state = client.read_flow_run(active.id).state
+            return state is not None and state.is_cancelling()
+    return False
+
+
 def _counts(now: Coverage) -> str:
     """Return the outcome of a sweep in a few words."""
     return f"{now.total} points, {f'{now.failed} failed' if now.failed else 'none failed'}"
@@ -176,10 +194,9 @@ def _counts(now: Coverage) -> str:
 
 def _add_to_title(outcome: str) -> None:
     """Add the outcome to the name of the run, which Prefect's pages do not cut, unlike messages of states."""
-    context = FlowRunContext.get()
-    if context is not None and context.flow_run is not None:
+    if active := _active():
         with suppress(Exception), asking_once(), get_client(sync_client=True) as client:
-            client.set_flow_run_name(context.flow_run.id, f"{_run_name()}: {outcome}")
+            client.set_flow_run_name(active.id, f"{_run_name()}: {outcome}")
 
 
 def _ending(report: RunReport, reason: str = "") -> State[None]:
@@ -205,11 +222,10 @@ def _may_repeat(error: PrivsweepError) -> bool:
 
     A cluster or a disk can come back; an error in a sweep stays.
     """
-    context = FlowRunContext.get()
-    if context is None or context.flow_run is None:  # the function was called directly
+    if not (active := _active()):
         return False
     with get_client(sync_client=True) as client:
-        now = client.read_flow_run(context.flow_run.id)
+        now = client.read_flow_run(active.id)
     if isinstance(error, EngineError | StoreError) and now.run_count <= (now.empirical_policy.retries or 0):
         return True
     _no_retries()
@@ -218,10 +234,14 @@ def _may_repeat(error: PrivsweepError) -> bool:
 
 def _no_retries() -> None:
     """Disable the retries of this run, which Prefect would use for any state of failure."""
-    context = FlowRunContext.get()
-    if context is not None and context.flow_run is not None:
+    if active := _active():
         with get_client(sync_client=True) as client:
-            client.update_flow_run(context.flow_run.id, empirical_policy=FlowRunPolicy(retries=0))
+            client.update_flow_run(active.id, empirical_policy=FlowRunPolicy(retries=0))
+
+
+def _address(store: str) -> str:
+    """Return the address of a store, the same for all its spellings."""
+    return store.rstrip("/") if ":" in store else str(Path(store).resolve())
 
 
 def _whole(store: str) -> str:
@@ -235,13 +255,18 @@ def _only_run_on(store: str, logger: Log) -> Iterator[None]:
 
     This only saves work; nothing breaks if Prefect loses track of the active run.
     """
-    address = store.rstrip("/") if ":" in store else str(Path(store).resolve())  # one for all its spellings
+    address = _address(store)
     name = f"store {re.sub(r'[^A-Za-z0-9._-]+', ' ', address).strip()}"
     with get_client(sync_client=True) as client:
         with suppress(ObjectAlreadyExists):  # two runs made it at once
             client.upsert_global_concurrency_limit_by_name(name, 1)
         if client.read_global_concurrency_limit_by_name(name).active_slots:
-            logger.info("Waiting until another run on the store %s has ended.", address)
+            if any(_address(each.parameters.get("store", STORE)) == address for each in other_runs(client)):
+                logger.info("Waiting until another run on the store %s has ended.", address)
+            else:  # Prefect names neither its lease nor its process, so the turn cannot be taken over
+                end = datetime.now(UTC) + timedelta(seconds=LEASE_SECONDS)
+                text = "Waiting until the turn of a killed run on the store %s ends, by %s UTC."
+                logger.info(text, address, f"{end:%H:%M:%S}")
     slot = ExitStack()
     slot.enter_context(concurrency(name, lease_duration=LEASE_SECONDS, raise_on_lease_renewal_failure=False))
     try:

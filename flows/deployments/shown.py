@@ -14,6 +14,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from prefect import artifacts, get_client
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import (
     FlowRunFilter,
     FlowRunFilterState,
@@ -23,8 +24,9 @@ from prefect.client.schemas.filters import (
     TaskRunFilterState,
     TaskRunFilterStateType,
 )
-from prefect.client.schemas.objects import StateType
+from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.exceptions import CancelledRun, CrashedRun, FailedRun
+from prefect.runtime import flow_run
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from prefect.states import Crashed
 
@@ -62,15 +64,25 @@ def without_traceback(record: LogRecord) -> bool:
 
 def close_task_runs_of_killed_runs() -> None:
     """Mark the task runs as crashed that are Running although their run was killed and cannot report them."""
-    killed, lasting = [StateType.CRASHED, StateType.CANCELLED], [StateType.RUNNING, StateType.PENDING]
-    ended = FlowRunFilter(
-        tags=FlowRunFilterTags(all_=["privsweep"]),
-        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=killed)),
-    )
+    ended, lasting = _in(StateType.CRASHED, StateType.CANCELLED), [StateType.RUNNING, StateType.PENDING]
     running = TaskRunFilter(state=TaskRunFilterState(type=TaskRunFilterStateType(any_=lasting)))
     with suppress(Exception), asking_once(), get_client(sync_client=True) as client:
         for each in client.read_task_runs(flow_run_filter=ended, task_run_filter=running):
             client.set_task_run_state(each.id, Crashed(message="Its run was killed."), force=True)
+
+
+def other_runs(client: SyncPrefectClient) -> list[FlowRun]:
+    """Return the deployed runs, except this one, that are active according to Prefect's server."""
+    active = client.read_flow_runs(flow_run_filter=_in(StateType.RUNNING, StateType.CANCELLING))
+    return [each for each in active if str(each.id) != flow_run.id]
+
+
+def _in(*states: StateType) -> FlowRunFilter:
+    """Return a filter for deployed runs in these states."""
+    return FlowRunFilter(
+        tags=FlowRunFilterTags(all_=["privsweep"]),
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=list(states))),
+    )
 
 
 @contextmanager
@@ -92,27 +104,23 @@ class Shown:
         """
         self._name = sweep
         self._logger = logger
-        self._computed = Computed(0)
-        self._pace = Pace()
-        self._new = 0
+        self._pace = Pace(Plan(total=0))
+        self._computed = Computed(0, self._pace.tally)
         self._progress: UUID | None = None
         self._over = threading.Event()
         self._ticks: threading.Thread | None = None
 
-    def watch(self, plan: Plan, done: Done | str | None) -> None:
+    def watch(self, pace: Pace, done: Done | str | None) -> None:
         """Log the plan, then every batch."""
-        computed = self._computed
         if done is None:
-            self._begin(plan)
+            self._begin(pace)
             return
         if isinstance(done, str):
             self._logger.info("%s", done[0].upper() + done[1:])
             return
-        computed.add(done)
-        self._pace.add(done)
-        if line := computed.line():
+        if line := self._computed.line(done):
             self._logger.info("%s", line)
-        if warning := computed.warning(done):
+        if warning := self._computed.warning(done):
             self._logger.warning("%s", warning)
 
     def stop(self) -> None:
@@ -171,10 +179,9 @@ class Shown:
             )
         )
 
-    def _begin(self, plan: Plan) -> None:
-        self._computed = Computed(len(plan.batches))
-        self._new = plan.new
-        self._pace = Pace(plan)
+    def _begin(self, pace: Pace) -> None:
+        plan = pace.plan
+        self._pace, self._computed = pace, Computed(len(plan.batches), pace.tally)
         self._logger.info("Computing %s of %s points.", plan.new, plan.total)
         if plan.batches:
             self._progress = self._show(
@@ -194,20 +201,17 @@ class Shown:
             self._show_progress()
 
     def _show_progress(self) -> None:
-        progress, computed = self._progress, self._computed
-        if progress is not None:
-            share = min(1.0, computed.finished / computed.expected)
-            self._show(lambda: artifacts.update_progress_artifact(progress, 100 * share, self._so_far()))
+        if (progress := self._progress) is not None:
+            share = 100 * self._computed.share
+            self._show(lambda: artifacts.update_progress_artifact(progress, share, self._so_far()))
 
     def _so_far(self) -> str:
         """Return the progress in words."""
-        pace, computed = self._pace, self._computed
-        points = f"{pace.points} of {self._new} points of {self._name}"
-        failed = f", {pace.failed} failed" if pace.failed else ""
-        batches = f"{min(computed.finished, computed.expected)} of {computed.expected} batches"
-        left = pace.seconds_left
-        rest = f", {time_left(left)}" if left is not None and pace.points < self._new else ""
-        return f"{points}{failed}; {batches}{rest}; at {datetime.now(UTC):%H:%M:%S} UTC"
+        tally, new, left = self._pace.tally, self._pace.plan.new, self._pace.seconds_left
+        points = f"{tally.points} of {new} points of {self._name}"
+        failed = f", {tally.failed} failed" if tally.failed else ""
+        rest = f", {time_left(left)}" if left is not None and tally.points < new else ""
+        return f"{points}{failed}; {self._computed.batches}{rest}; at {datetime.now(UTC):%H:%M:%S} UTC"
 
     def _show(self, make: Callable[[], Any]) -> Any:
         """Make or change an artifact; if Prefect's server is gone, the sweep continues without it."""

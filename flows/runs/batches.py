@@ -1,9 +1,7 @@
-"""The batches of a plan, whose points are made when a batch is handed out, and sums of their outcomes."""
+"""The batches of a plan, whose points are made when a batch is handed out."""
 
 from array import array
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import overload
 
@@ -14,12 +12,10 @@ from flows.runs.ledger import Ledger
 from flows.runs.section import Prices, Section
 from flows.spec.box import chunks
 from flows.spec.levels import Column, Numbers
-from privcore.answer import FAILURES, Status
 from privcore.method import Method
 from privcore.problem import Problem
 from tasks.batch import Batch, Columns, Span, aim, cut
 from tasks.guard import Limits
-from tasks.work import Done
 
 
 class Group:
@@ -48,6 +44,17 @@ class Group:
         self._ledger, self._again = ledger, again
         self.prices = [Prices(one, limits, self._new(one, 0, one.size)) for one in sections]
         self.points = sum(one.points for one in self.prices)
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Names of problem and method."""
+        return self.kind.name, self.method.name
+
+    @property
+    def label(self) -> str:
+        """Name of the method, with the options that differ from their defaults."""
+        options = ", ".join(f"{name}={value}" for name, value in self.method.identity().items())
+        return f"{self.method.name}({options})" if options else self.method.name
 
     @property
     def seconds(self) -> float:
@@ -127,15 +134,14 @@ class Batches(Sequence[Batch]):
         workers: Number of worker processes, >= 1.
 
     Attributes:
+        groups: The new points.
         seconds: Estimated seconds of each batch.
         points: Number of points of each batch.
         group: Place of the group of each batch.
-        of_groups: Kind of problem and method of each group.
     """
 
     def __init__(self, groups: Sequence[Group], workers: int) -> None:
-        self._groups = tuple(groups)
-        self.of_groups = [(one.kind, one.method) for one in groups]
+        self.groups = tuple(groups)
         least = aim(sum(one.seconds for one in groups), workers)
         seconds, whole = array("d"), array("q")
         for number, one in enumerate(groups):
@@ -163,55 +169,4 @@ class Batches(Sequence[Batch]):
         if isinstance(index, slice):
             return [self[i] for i in range(len(self))[index]]
         start, stop = int(self._starts[index]), int(self._stops[index])
-        return self._groups[int(self.group[index])].batch(start, stop, float(self.seconds[index]))
-
-
-@dataclass
-class StatusTally:
-    """Sums of batches, such as those of one problem and method.
-
-    Attributes:
-        statuses: Number of points by status.
-        seconds: Wall time of their evaluations together.
-        batches: Number of batches.
-    """
-
-    statuses: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
-    batches: int = 0
-
-    def add(self, done: Done) -> None:
-        """Add a batch."""
-        self.statuses.update({str(status): n for status, n in done.statuses.items()})
-        self.seconds += done.seconds
-        self.batches += 1
-
-    @property
-    def points(self) -> int:
-        """Number of points."""
-        return self.statuses.total()
-
-    @property
-    def failed(self) -> int:
-        """Number of points without an answer, except points to which the method does not apply."""
-        return sum(self.statuses[status] for status in FAILURES)
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether points failed, and no point has an answer."""
-        return bool(self.failed) and not self.statuses[Status.OK]
-
-    def __str__(self) -> str:
-        """Return the sums in words."""
-        failed = f", {self.failed} failed ({failures(self.statuses)})" if self.failed else ""
-        return f"{self.points} points{failed}, {self.seconds:.3g} s of one core"
-
-
-def failures(statuses: Mapping[str, int]) -> str:
-    """Return the numbers of failed points by status, in words.
-
-    Example:
-        >>> failures({"ok": 5, "timeout": 2, "crashed": 1})
-        '1 crashed, 2 timeout'
-    """
-    return ", ".join(f"{n} {word}" for word, n in sorted(statuses.items()) if word in FAILURES and n)
+        return self.groups[int(self.group[index])].batch(start, stop, float(self.seconds[index]))

@@ -2,7 +2,6 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -11,8 +10,8 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Completed, Failed
 
-from flows.runs.batches import StatusTally
-from flows.runs.plan import Share
+from flows.runs.progress import Pace
+from tasks.tally import Outcomes
 from tasks.work import Done
 
 WITH_FAILURES = "Completed with failures"
@@ -20,28 +19,28 @@ WITH_FAILURES = "Completed with failures"
 
 
 class MethodRuns:
-    """The task runs of one flow run. Each waits in a thread of its own, so Prefect never delays a batch."""
+    """The task runs of one flow run. Each waits in a thread of its own, so Prefect never delays a batch.
 
-    def __init__(self, shares: Iterable[Share]) -> None:
-        """Expect the points of these shares.
+    A method with several options is one task run.
 
-        Args:
-            shares: New points, by problem and method; a method with several options is one task run.
-        """
+    Args:
+        pace: The progress of the run.
+    """
+
+    def __init__(self, pace: Pace) -> None:
+        self._tally = pace.tally
         self._expected: Counter[tuple[str, str]] = Counter()
-        for share in shares:
-            self._expected[share.problem, share.method.partition("(")[0]] += share.points
+        for group in pace.plan.groups:
+            self._expected[group.name] += group.points
         self._running: dict[tuple[str, str], _MethodRun] = {}
-        self._all = StatusTally()
 
-    def add(self, done: Done) -> None:
-        """Add a finished batch to the task run of its problem and method, which begins if it is the first."""
+    def show(self, done: Done) -> None:
+        """Begin the task run of a method with its first batch in the tally, and end it with its last."""
         key = done.problem, done.method
         if key not in self._running:
             share = self._expected[key] / max(1, self._expected.total())
-            self._running[key] = _MethodRun(*key, self._expected[key], share)
-        self._running[key].add(done)
-        self._all.add(done)
+            self._running[key] = _MethodRun(*key, self._expected[key], share, self._tally.by_method[key])
+        self._running[key].end_if_complete()
 
     def end(self, error: BaseException | None = None) -> None:
         """End the task runs.
@@ -56,21 +55,20 @@ class MethodRuns:
 
     def state(self) -> State[None]:
         """Return the state of the whole run, from the batches that it computed."""
-        if self._all.points < self._expected.total():
-            return _incomplete(self._all, self._expected.total())
-        silent = [
-            f"{method} on {problem}" for (problem, method), each in self._running.items() if each.is_silent
-        ]
+        tally = self._tally
+        if tally.points < self._expected.total():
+            return _incomplete(tally, self._expected.total())
+        silent = [f"{method} on {problem}" for (problem, method), n in tally.by_method.items() if n.is_silent]
         if silent:
-            return Failed(message=f"No answers by {', '.join(silent)}. {self._all}.")
-        return _completed(self._all)
+            return Failed(message=f"No answers by {', '.join(silent)}. {tally}.")
+        return _completed(tally)
 
 
 class _MethodRun:
     """The task run of one problem and method."""
 
-    def __init__(self, problem: str, method: str, expected: int, share: float) -> None:
-        self._tally = StatusTally()
+    def __init__(self, problem: str, method: str, expected: int, share: float, sums: Outcomes) -> None:
+        self._sums = sums
         self._expected = expected
         self._over = threading.Event()
         self._error: BaseException | None = None
@@ -86,14 +84,9 @@ class _MethodRun:
         with suppress(Exception):  # the display of a run is never a reason to stop
             self._future = points.submit()
 
-    def add(self, done: Done) -> None:
-        self._tally.add(done)
-        if self._tally.points >= self._expected:
+    def end_if_complete(self) -> None:
+        if self._sums.points >= self._expected:
             self._over.set()
-
-    @property
-    def is_silent(self) -> bool:
-        return self._tally.is_silent
 
     def end(self, error: BaseException | None) -> None:
         if not self._over.is_set():
@@ -107,19 +100,19 @@ class _MethodRun:
 
     def _state(self) -> State[None]:
         if isinstance(self._error, KeyboardInterrupt):
-            return Cancelled(message=f"Interrupted. {self._tally}.")
+            return Cancelled(message=f"Interrupted. {self._sums}.")
         if self._error is not None:
-            return Failed(message=f"{type(self._error).__name__}: {self._error} {self._tally}.")
-        if self._tally.points < self._expected:
-            return _incomplete(self._tally, self._expected)
-        if self._tally.is_silent:
-            return Failed(message=f"No point has an answer. {self._tally}.")
-        return _completed(self._tally)
+            return Failed(message=f"{type(self._error).__name__}: {self._error} {self._sums}.")
+        if self._sums.points < self._expected:
+            return _incomplete(self._sums, self._expected)
+        if self._sums.is_silent:
+            return Failed(message=f"No point has an answer. {self._sums}.")
+        return _completed(self._sums)
 
 
-def _incomplete(tally: StatusTally, expected: int) -> State[None]:
-    return Failed(message=f"Computed {tally.points} of {expected} points. {tally}.")
+def _incomplete(sums: Outcomes, expected: int) -> State[None]:
+    return Failed(message=f"Computed {sums.points} of {expected} points. {sums}.")
 
 
-def _completed(tally: StatusTally) -> State[None]:
-    return Completed(name=WITH_FAILURES if tally.failed else None, message=f"{tally}.")
+def _completed(sums: Outcomes) -> State[None]:
+    return Completed(name=WITH_FAILURES if sums.failed else None, message=f"{sums}.")

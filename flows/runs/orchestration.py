@@ -1,15 +1,16 @@
 """A Prefect flow around a sweep: Prefect shows the progress, and the store holds the results."""
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 
-from flows.runs.plan import Share
+from flows.runs.progress import Pace
 from flows.runs.server import HomeError, SchedulerError, own_server
 from flows.runs.signals import signals_interrupt
 from privcore.extras import require
@@ -18,21 +19,24 @@ from storage.place.disk import is_sheltered, make_private
 from storage.place.located import CACHE_VARIABLE, cache_folder
 from tasks.work import Done
 
+_CHOICES = frozenset({"PREFECT_API_URL", "PREFECT_PROFILE"})
+"""Variables by which the user names a server."""
 DRAIN_SECONDS = 10.0  # for Prefect to send the rest to its server, before we stop the server
 
 
-def under_prefect(name: str, shares: Iterable[Share], outcomes: Iterator[Done | None], store: Path) -> None:
+def under_prefect(name: str, pace: Pace, outcomes: Iterator[Done | None], store: Path) -> None:
     """Consume the outcomes in a Prefect flow, with a task run for each problem and method.
 
     If a flow run is already active, as in a deployment, the task runs belong to it, and neither a flow nor a
-    server is started. Otherwise our own server starts while the first outcomes arrive. Prefect only watches:
+    server is started. Otherwise our own server starts after the first outcome. Prefect only watches:
     errors and interruptions bypass it, so that they reach the caller at once and unchanged, and if its server
     dies, the remaining outcomes are consumed without it.
 
     Args:
         name: Name of the sweep, with which the name of the flow run begins.
-        shares: The points to compute, by problem and method.
-        outcomes: Outcomes of batches, and None from time to time; the first `next` starts the workers.
+        pace: The progress of the run.
+        outcomes: Outcomes of batches that its tally has, and None from time to time; the first `next` starts
+            the workers.
         store: Folder of the store.
 
     Raises:
@@ -55,12 +59,12 @@ def under_prefect(name: str, shares: Iterable[Share], outcomes: Iterator[Done | 
         def watched() -> MethodRuns:
             nonlocal begun
             begun = True
-            methods = MethodRuns(shares)
+            methods = MethodRuns(pace)
             with signals_interrupt():  # Prefect installs its own handler here
                 try:
                     for done in chain(early, outcomes):
                         if done is not None:
-                            methods.add(done)
+                            methods.show(done)
                 except BaseException as error:  # noqa: BLE001  raised again below
                     ended_by.append(error)
                 methods.end(ended_by[0] if ended_by else None)
@@ -80,11 +84,24 @@ def under_prefect(name: str, shares: Iterable[Share], outcomes: Iterator[Done | 
             watched() if active else sweep(return_state=True)
         except Exception as error:
             if not (begun or early):  # else our own server has died: the run goes on without it
-                raise SchedulerError(f"Prefect did not start: {type(error).__name__}: {error}.") from error
+                raise SchedulerError(_not_started(error)) from error
     if ended_by:
         raise ended_by.pop()  # and release its traceback
     for _ in outcomes:
         pass
+
+
+def _not_started(error: Exception) -> str:
+    """Return a sentence about an error at the start of Prefect, with the variable that chose a server."""
+    first_line = str(error).partition("\n")[0]
+    reason = f"{type(error).__name__}: {first_line}"
+    if name := min(_CHOICES & os.environ.keys(), default=""):  # the address has precedence over a profile
+        sentence = (
+            f"Prefect did not start with {name}={os.environ[name]} ({reason}): start that server, or unset "
+            f"{name} to let the run start its own."
+        )
+        return re.sub(r"(?<=//)[^/\s]*@|\?[^\s)]*", "", sentence)  # without a password
+    return f"Prefect did not start: {reason}."
 
 
 def run_name(sweep: str, began: datetime) -> str:
@@ -117,7 +134,7 @@ def _prefect(store: Path, outcomes: Iterator[Done | None]) -> Iterator[list[Done
     Yields the outcomes that arrived before the server answered. Its state is in a hidden folder next
     to the store, so that the user's profiles are not read or changed; only this user can open the folder.
     """
-    if {"PREFECT_API_URL", "PREFECT_PROFILE"} & os.environ.keys():
+    if _CHOICES & os.environ.keys():
         yield []
         return
     _refuse_foreign_settings(Path(".env"))

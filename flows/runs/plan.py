@@ -35,24 +35,11 @@ first. In 200 rows from two workers, the two first rows made the ratio six times
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Calibration:
-    """Measured over estimated seconds of one method on one kind of problem.
-
-    Attributes:
-        ratio: Sum of the measured over the sum of the estimated seconds; a row that took unusually long
-            counts with at most `UNUSUAL` times the usual ratio.
-        points: Number of stored points in the sums.
-    """
-
-    ratio: float
-    points: int
-
-
-def calibration(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple[str, str], Calibration]:
+def calibration(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple[str, str], float]:
     """Return measured over estimated seconds by names of problem and method; empty without a store.
 
-    Options are not distinguished, since a method's estimate should depend on them.
+    Options are not distinguished, since a method's estimate should depend on them. A row that took unusually
+    long counts with at most `UNUSUAL` times the usual ratio.
 
     Args:
         store: Opened with `missing_ok`.
@@ -63,7 +50,7 @@ def calibration(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple
     """
     from storage.sql.views import view_name
 
-    found: dict[tuple[str, str], Calibration] = {}
+    found: dict[tuple[str, str], float] = {}
     stored = [kind for kind in kinds if store.names(kind.name)]
     for kind in stored:
         view = view_name(kind.name)  # a query over all problems takes 30 times as long
@@ -74,12 +61,13 @@ def calibration(store: "Store", kinds: Iterable[type[Problem]]) -> Mapping[tuple
                 f"select knobs, seconds, {fields} from {view} "
                 f"where method = '{name}' and status = 'ok' order by point_id limit {SAMPLE}"
             ).to_pylist()  # ids are hashes: the first of them are a sample
-            if one := _compared(kind, name, rows):
-                found[kind.name, name] = one
+            if ratio := _ratio(kind, name, rows):
+                found[kind.name, name] = ratio
     return found
 
 
-def _compared(kind: type[Problem], name: str, rows: list[Mapping[str, object]]) -> Calibration | None:
+def _ratio(kind: type[Problem], name: str, rows: list[Mapping[str, object]]) -> float | None:
+    """Return the sum of measured over that of estimated seconds; None without rows of this release."""
     took: list[float] = []
     estimated: list[float] = []
     for row in rows:
@@ -94,16 +82,12 @@ def _compared(kind: type[Problem], name: str, rows: list[Mapping[str, object]]) 
             estimated.append(cost.seconds)
     if not sum(took):
         return None
-    return Calibration(ratio=_usual(np.array(took), np.array(estimated)), points=len(took))
-
-
-def _usual(took: NDArray[np.float64], estimated: NDArray[np.float64]) -> float:
-    """Return measured over estimated seconds, with unusual rows clipped by the median of estimated work."""
-    ratios = took / estimated
+    seconds, estimates = np.array(took), np.array(estimated)
+    ratios = seconds / estimates
     order = np.argsort(ratios)
-    work = np.cumsum(estimated[order])
-    median = ratios[order][np.searchsorted(work, work[-1] / 2)]
-    return float(np.minimum(took, UNUSUAL * median * estimated).sum() / estimated.sum())
+    work = np.cumsum(estimates[order])
+    median = ratios[order][np.searchsorted(work, work[-1] / 2)]  # of the estimated work
+    return float(np.minimum(seconds, UNUSUAL * median * estimates).sum() / estimates.sum())
 
 
 MAX_POINTS = 1_000_000
@@ -117,16 +101,6 @@ class TooLargeError(PrivsweepError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
-    """New points of one method and one kind of problem, and their estimated seconds of one core."""
-
-    problem: str
-    method: str
-    points: int
-    seconds: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The work of a run of a sweep.
 
@@ -135,13 +109,8 @@ class Plan:
         stored: Number of points that are not computed, by their stored status.
         ledger: The points of the sweep, with their stored statuses.
         repeated: Number of points to compute that have a stored failure.
-        shares: New points, by method and kind of problem.
         batches: The new points, cut for the workers.
         workers: Number of processes that work on it.
-        memory_bytes: Memory that the workers may need together, at most.
-        disk_bytes: Approximate size of the new rows.
-        beyond: Number of new points that exceed a limit of the sweep by their estimate; they get a row that
-            says so and are not started.
         refused: Reason why the sweep must not be started, or None.
     """
 
@@ -149,23 +118,40 @@ class Plan:
     stored: Mapping[str, int] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=lambda: Ledger(()))
     repeated: int = 0
-    shares: tuple[Share, ...] = ()
     batches: Batches = field(default_factory=lambda: Batches((), 1))
     workers: int = 1
-    memory_bytes: float = 0.0
-    disk_bytes: float = 0.0
-    beyond: int = 0
     refused: str | None = None
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """New points, by method and kind of problem."""
+        return self.batches.groups
 
     @property
     def new(self) -> int:
         """Number of points to compute."""
-        return sum(share.points for share in self.shares)
+        return sum(one.points for one in self.groups)
 
     @property
     def cpu_seconds(self) -> float:
         """Estimated seconds of one core, on the safe side."""
-        return sum(share.seconds for share in self.shares)
+        return sum(one.seconds for one in self.groups)
+
+    @property
+    def memory_bytes(self) -> float:
+        """Memory that the workers may need together, at most."""
+        largest = max((one.bytes for one in self.groups), default=0.0)
+        return min(self.workers, len(self.batches)) * (largest + PROCESS_BYTES)
+
+    @property
+    def disk_bytes(self) -> float:
+        """Approximate size of the new rows."""
+        return self.new * ROW_BYTES + len(self.batches) * PART_BYTES
+
+    @property
+    def beyond(self) -> int:
+        """Number of new points that exceed a limit by their estimate: their rows say so, without a start."""
+        return sum(one.beyond for one in self.groups)
 
 
 def make_plan(
@@ -202,20 +188,14 @@ def make_plan(
     groups = grouped(ledger, again, sweep.limits)
     if callable(workers):
         workers = workers() if groups else 1
-    batches = Batches(groups, workers)
-    largest = max((one.bytes for one in groups), default=0.0)
     counts = ledger.counts()
     return Plan(
         total=ledger.total,
         stored={status: number for status, number in counts.items() if status not in again},
         ledger=ledger,
         repeated=sum(number for status, number in counts.items() if status in again),
-        shares=tuple(_share(one) for one in groups),
-        batches=batches,
+        batches=Batches(groups, workers),
         workers=workers,
-        memory_bytes=min(workers, len(batches)) * (largest + PROCESS_BYTES) if groups else 0.0,
-        beyond=sum(one.beyond for one in groups),
-        disk_bytes=sum(one.points for one in groups) * ROW_BYTES + len(batches) * PART_BYTES,
     )
 
 
@@ -229,16 +209,6 @@ def check_size(sweep: Sweep, max_points: float = MAX_POINTS) -> None:
             f"{sweep.name} has {readable(candidates)} points, {readable(sizes[largest])} of them in "
             f"grid {largest + 1}, more than --max-points {max_points:g}."
         )
-
-
-def _share(one: Group) -> Share:
-    return Share(problem=one.kind.name, method=label(one.method), points=one.points, seconds=one.seconds)
-
-
-def label(method: Method) -> str:
-    """Return a method's name, with the options that differ from their defaults."""
-    knobs = ", ".join(f"{name}={value}" for name, value in method.identity().items())
-    return f"{method.name}({knobs})" if knobs else method.name
 
 
 def readable(number: int) -> str:
@@ -315,8 +285,8 @@ def work_of(
     began = time.perf_counter()
     plan = make_plan(sweep, store, workers=workers, max_points=max_points, retry=retry)
     planning = time.perf_counter() - began
-    known = [ratios.get((kind.name, method.name)) for kind, method in plan.batches.of_groups]
-    ratio = np.array([one.ratio if one else 1.0 for one in known])[plan.batches.group]
+    known = [ratios.get(group.name) for group in plan.groups]
+    ratio = np.array([one or 1.0 for one in known])[plan.batches.group]
     calibrated = np.array([one is not None for one in known], np.bool_)[plan.batches.group]
     return Work(
         seconds=plan.batches.seconds * ratio + PER_BATCH + PER_POINT * plan.batches.points,
@@ -343,7 +313,7 @@ class _Drawn:
         return float(self.costs.mean()) * self.size
 
 
-def _sampled(sweep: Sweep, ratios: Mapping[tuple[str, str], Calibration], workers: int) -> Work:
+def _sampled(sweep: Sweep, ratios: Mapping[tuple[str, str], float], workers: int) -> Work:
     """Return the batches of a sweep from sampled points, since it has too many points to plan them."""
     total = count(sweep.grids)
     if total > MOST:
@@ -355,9 +325,7 @@ def _sampled(sweep: Sweep, ratios: Mapping[tuple[str, str], Calibration], worker
     if work / least + points / MOST_POINTS > LARGEST:
         raise TooLargeError(f"{sweep.name} would be cut into more than {LARGEST:,} batches.")
     known = [ratios.get((group.problem.name, group.method.name)) for group in groups]
-    batches = [
-        _batches(group, least, one.ratio if one else 1.0) for group, one in zip(groups, known, strict=True)
-    ]
+    batches = (_batches(group, least, one or 1.0) for group, one in zip(groups, known, strict=True))
     seconds = np.concatenate([np.empty(0), *batches])
     return Work(
         seconds=seconds,

@@ -6,26 +6,24 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
-from flows.printing import marked, say
-from flows.runs.plan import PER_BATCH, PER_POINT
+from flows.printing import counted, marked, say
+from flows.runs.plan import PER_BATCH, PER_POINT, Plan
 from flows.spec.sweep import Sweep
 from flows.terminal.lines import BottomLines
 from flows.terminal.window import Piece, moves_cursor, shows
-from privcore.answer import FAILURES
 from storage.heartbeats import EVERY, EVERY_IN_BUCKET, Heartbeat, beat, remove_dead, stop
+from tasks.tally import Outcomes, Tally
 from tasks.work import Done
 
 if TYPE_CHECKING:
-    from flows.runs.plan import Plan
     from storage.place.folder import Folder
-    from tasks.work import Done
 
 REDRAW_EVERY = 0.5
 """Seconds between two pictures of the bar, at least."""
@@ -107,87 +105,71 @@ class Pace:
     time left is the work left, without the part of it that is done, divided among the workers, but at least
     the rest of every batch that has started.
 
-    Args:
-        plan: The plan; None counts points alone.
-
     Attributes:
-        points: Number of finished points.
-        failed: Number of those without an answer.
+        plan: The work of the run.
+        tally: Its finished batches.
     """
 
-    def __init__(self, plan: "Plan | None" = None) -> None:
-        self.points = self.failed = 0
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.tally = plan, Tally()
         self._first: tuple[int, float] | None = None
-        self._plan = plan
-        self._names: list[tuple[str, str]] = []
-        self._left: dict[tuple[str, str], float] = defaultdict(float)
-        self._finished: dict[tuple[str, str], float] = defaultdict(float)
-        self._took: dict[tuple[str, str], float] = defaultdict(float)
+        self._planned: dict[tuple[str, str], float] = defaultdict(float)  # estimated seconds of each method
+        for group in plan.groups:
+            self._planned[group.name] += group.seconds
         self._started: dict[int, float] = {}
         self._next = 0
-        if plan is not None:
-            batches = plan.batches
-            self._names = [(kind.name, method.name) for kind, method in batches.of_groups]
-            for number, name in enumerate(self._names):
-                self._left[name] += float(batches.seconds[batches.group == number].sum())
 
     def add(self, done: Done) -> None:
-        """Count a batch."""
+        """Add a batch."""
         now = time.monotonic()
-        self.points += done.points
-        self.failed += sum(number for status, number in done.statuses.items() if status in FAILURES)
-        name = done.problem, done.method
+        self.tally.add(done)
         if self._first is None:
-            self._first = self.points, now
+            self._first = self.tally.points, now
             self._start(now - done.seconds)
-        self._left[name] = max(self._left[name] - done.estimate, 0.0)
-        self._finished[name] += done.estimate
-        self._took[name] += done.seconds
-        self._end(name, done)
+        self._end(done)
         self._start(now)
 
     def _start(self, moment: float) -> None:
         """Note the start of the next batches, as many as there are free workers."""
-        while self._plan and len(self._started) < self._plan.workers and self._next < len(self._plan.batches):
+        while len(self._started) < self.plan.workers and self._next < len(self.plan.batches):
             self._started[self._next] = moment
             self._next += 1
 
-    def _end(self, name: tuple[str, str], done: Done) -> None:
+    def _end(self, done: Done) -> None:
         """Note the end of the batch with this outcome, or of the first one if a worker has taken another."""
         for number in self._started:
-            if self._of(number) == (name, done.points, done.estimate):
+            if self._of(number) == ((done.problem, done.method), done.points, done.estimate):
                 del self._started[number]
                 return
         self._started.pop(min(self._started, default=-1), None)
 
     def _of(self, number: int) -> tuple[tuple[str, str], int, float]:
         """Return method, points and estimated seconds of a batch."""
-        assert self._plan is not None
-        batches = self._plan.batches
-        name = self._names[int(batches.group[number])]
+        batches = self.plan.batches
+        name = self.plan.groups[int(batches.group[number])].name
         return name, int(batches.points[number]), float(batches.seconds[number])
 
     @property
     def per_second(self) -> float | None:
         """Points per second since the first finished batch, before which workers were starting."""
         before, moment = self._first or (0, 0.0)
-        seconds = time.monotonic() - moment
-        return (self.points - before) / seconds if self.points > before > 0 and seconds > 0 else None
+        seconds, points = time.monotonic() - moment, self.tally.points
+        return (points - before) / seconds if points > before > 0 and seconds > 0 else None
 
     @property
     def share(self) -> float:
         """Finished share of the work, from 0 to 1."""
-        took, ratios = sum(self._took.values()), self._ratios()
-        return took / (took + self._work(ratios)) if took else 0.0
+        took = self.tally.seconds
+        return took / (took + self._work(self._ratios())) if took else 0.0
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the last batch ends, or None before the first batch."""
-        if self._first is None or self._plan is None:
+        if self._first is None:
             return None
         now, ratios = time.monotonic(), self._ratios()
         work, longest = self._work(ratios), 0.0
-        for number, began in self._started.items():
+        for number, began in list(self._started.items()):  # another thread may add a batch
             name, points, estimate = self._of(number)
             expected = ratios[name] * estimate + PER_BATCH + PER_POINT * points
             elapsed = now - began
@@ -200,41 +182,40 @@ class Pace:
 
     def _ratios(self) -> dict[tuple[str, str], float]:
         """Return the measured seconds of each method, as a multiple of the estimated seconds."""
-        took, estimated = sum(self._took.values()), sum(self._finished.values())
+        took, estimated = self.tally.seconds, self.tally.estimate
         usual = math.sqrt(TYPICAL * (took + TYPICAL * TRUSTED) / (estimated + TRUSTED))
-        return {
-            name: (self._took[name] + usual * TRUSTED) / (self._finished[name] + TRUSTED)
-            for name in self._left
-        }
+        found = {name: self.tally.by_method.get(name, Outcomes()) for name in self._planned}
+        return {name: (n.seconds + usual * TRUSTED) / (n.estimate + TRUSTED) for name, n in found.items()}
 
     def _work(self, ratios: Mapping[tuple[str, str], float]) -> float:
         """Return the seconds of one core that all unfinished batches probably take together."""
-        assert self._plan is not None
-        overhead = PER_POINT * (self._plan.new - self.points)
-        overhead += PER_BATCH * (len(self._plan.batches) - self._next + len(self._started))
-        return max(overhead, 0.0) + sum(left * ratios[name] for name, left in self._left.items())
+        overhead = PER_POINT * (self.plan.new - self.tally.points)
+        overhead += PER_BATCH * (len(self.plan.batches) - self._next + len(self._started))
+        work = max(overhead, 0.0)
+        for name, planned in self._planned.items():
+            finished = self.tally.by_method.get(name, Outcomes()).estimate
+            work += max(planned - finished, 0.0) * ratios[name]
+        return work
 
 
 @contextmanager
-def beating(
-    place: "Folder", sweep: Sweep, plan: "Plan", *, started: datetime
-) -> Iterator[Callable[[Done], None]]:
-    """Write heartbeats with the progress of a run inside the block; yield a function that counts a batch.
+def beating(place: "Folder", sweep: Sweep, pace: Pace, *, started: datetime) -> Iterator[None]:
+    """Write heartbeats with the progress of a run inside the block.
 
     Args:
         place: The store.
         sweep: The sweep.
-        plan: The work of the run.
+        pace: The progress of the run.
         started: When it began, in UTC.
     """
-    pace, over = Pace(plan), threading.Event()
+    over = threading.Event()
     every = EVERY_IN_BUCKET if place.is_remote else EVERY
     heartbeat = Heartbeat(
         run=secrets.token_hex(8),
         sweep=sweep.name,
         digest=sweep.digest,
-        total=plan.total,
-        new=plan.new,
+        total=pace.plan.total,
+        new=pace.plan.new,
         started_at=started,
         every=every,
     )
@@ -249,8 +230,8 @@ def beating(
                 now,
                 number=now.number + 1,
                 beaten_at=datetime.now(UTC),
-                done=pace.points,
-                failed=pace.failed,
+                done=pace.tally.points,
+                failed=pace.tally.failed,
                 points_per_second=pace.per_second,
                 work_seconds_left=pace.seconds_left,
             )
@@ -259,7 +240,7 @@ def beating(
     thread = threading.Thread(target=go_on, name="heartbeats", daemon=True)
     thread.start()
     try:
-        yield pace.add
+        yield
     finally:
         over.set()
         thread.join()
@@ -274,13 +255,13 @@ FULL = "#0072b2"  # contrast of at least 4 to white and to black
 class Progress:
     """Shows progress on standard error, or in the notebook.
 
-    It is called with the plan, with words on the start of the engine, and with every finished batch.
+    It is called with the pace, with words on the start of the engine, and with every finished batch.
     """
 
     def __init__(self) -> None:
         self._region: BottomLines | None = None
         self._notebook: NotebookBar | None = None
-        self._bar = ProgressBar()
+        self._bar = ProgressBar(Pace(Plan(total=0)))
         self._told = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -295,10 +276,10 @@ class Progress:
         if self._notebook is not None:
             self._notebook.stop()
 
-    def __call__(self, plan: "Plan", done: "Done | str | None") -> None:
+    def __call__(self, pace: Pace, done: Done | str | None) -> None:
         """Show the plan at the start, then the start of the engine, then the progress after each batch."""
         if done is None:
-            self._begin(plan)
+            self._begin(pace)
             return
         bar = self._bar
         if isinstance(done, str):
@@ -308,17 +289,18 @@ class Progress:
             elif self._region is None:
                 self._say(done)
             return
-        bar.add(done)
+        points = pace.tally.points
         if self._notebook is not None:
-            self._notebook.show(bar.pace.points, bar.rest)
+            self._notebook.show(points, bar.rest)
         elif self._region is None and time.monotonic() - self._told >= LINE_EVERY:
             self._told = time.monotonic()
-            self._say(f"{bar.pace.points} of {plan.new} points{bar.rest}")
+            self._say(f"{points} of {pace.plan.new} points{bar.rest}")
 
-    def _begin(self, plan: "Plan") -> None:
+    def _begin(self, pace: Pace) -> None:
+        plan = pace.plan
         if not plan.new:
             return
-        self._bar = ProgressBar(plan)
+        self._bar = ProgressBar(pace)
         heading = f"computing {plan.new} of {plan.total} points, {sum(plan.stored.values())} are stored"
         if in_notebook():
             self._notebook = NotebookBar(heading, plan.new)
@@ -336,48 +318,34 @@ class ProgressBar:
     """The bar of a run on a terminal, and the words next to it.
 
     Args:
-        plan: The work of the run; None if nothing is known of it yet.
+        pace: The progress of the run.
 
     Attributes:
-        pace: The finished batches, and the time that is left.
         words: Words on the start of the engine.
         began: Time of these words.
     """
 
-    def __init__(self, plan: "Plan | None" = None) -> None:
-        self._plan = plan
-        self.pace = Pace(plan)
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
         self.words, self.began = "", time.monotonic()
         self._share = 0.0
         self._expected: Counter[str] = Counter()
-        self._finished: Counter[str] = Counter()
-        if plan is not None:
-            for number, (_, method) in enumerate(plan.batches.of_groups):
-                self._expected[method.name] += int(plan.batches.points[plan.batches.group == number].sum())
-
-    def add(self, done: "Done") -> None:
-        """Count a batch."""
-        self.pace.add(done)
-        self._finished[done.method] += done.points
-        self._share = max(self._share, self.pace.share)  # a bar never goes back
+        for group in pace.plan.groups:
+            self._expected[group.method.name] += group.points
 
     @property
     def rest(self) -> str:
         """Failed points and the time left, to follow a number of points."""
-        failed = f", {self.pace.failed} failed" if self.pace.failed else ""
-        left = self.pace.seconds_left
-        return failed + (f", {time_left(left)}" if left is not None and self._left else "")
-
-    @property
-    def _left(self) -> int:
-        return self._plan.new - self.pace.points if self._plan else 0
+        tally, left = self._pace.tally, self._pace.seconds_left
+        failed = f", {tally.failed} failed" if tally.failed else ""
+        is_over = tally.points >= self._pace.plan.new
+        return failed + ("" if left is None or is_over else f", {time_left(left)}")
 
     def heading(self) -> tuple[str, str]:
         """Return the number of points, and the rest of the size of the run in words."""
-        plan = self._plan
-        assert plan is not None
+        plan = self._pace.plan
         of = f" of {plan.total}" if plan.new != plan.total else ""
-        several = counted(len({method for _, method in plan.batches.of_groups}), "method")
+        several = counted(len({group.method for group in plan.groups}), "method")
         work = duration(plan.cpu_seconds / plan.workers)
         after = f", {several}, at most about {work} on {counted(plan.workers, 'core')}"
         return f"  {plan.new}{of} points", after
@@ -388,10 +356,9 @@ class ProgressBar:
         Args:
             width: Columns of the terminal.
         """
-        assert self._plan is not None
-        words = (
-            f" {self._share:4.0%}   {self.pace.points} of {self._plan.new}{self.rest.replace(', ', '   ')}"
-        )
+        self._share = max(self._share, self._pace.share)  # a bar never goes back
+        points = f"{self._pace.tally.points} of {self._pace.plan.new}"
+        words = f" {self._share:4.0%}   {points}{self.rest.replace(', ', '   ')}"
         return [
             [("  ", ""), *bar(self._share, min(width - 3 - len(words), LONGEST)), (words, "")],
             [("  ", ""), (self._methods(), "dim")],
@@ -399,12 +366,15 @@ class ProgressBar:
 
     def _methods(self) -> str:
         """Return finished and expected points of each unfinished method, or the start or the end."""
-        if not self.pace.points:
+        if not self._pace.tally.points:
             return f"{self.words} ... {time.monotonic() - self.began:.0f} s" if self.words else ""
+        finished: Counter[str] = Counter()
+        for (_, name), sums in list(self._pace.tally.by_method.items()):
+            finished[name] += sums.points
         unfinished = (
-            f"{name} {self._finished[name]}/{number}"
+            f"{name} {finished[name]}/{number}"
             for name, number in self._expected.items()
-            if self._finished[name] < number
+            if finished[name] < number
         )
         return "   ".join(unfinished) or "finishing ..."
 
@@ -419,16 +389,6 @@ def bar(share: float, length: int) -> list[Piece]:
     full, empty = ("━", "─") if shows(sys.stderr, "━─") else ("#", "-")
     done = round(share * max(length, 0))
     return [(full * done, FULL), (empty * (length - done), "dim")]
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    Example:
-        >>> counted(1, "core"), counted(2, "core")
-        ('1 core', '2 cores')
-    """
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def time_left(seconds: float) -> str:

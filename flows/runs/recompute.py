@@ -10,7 +10,7 @@ import hashlib
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -241,10 +241,6 @@ def _changed_packages(row: Mapping[str, Any]) -> str:
     return f"; it was computed with {', '.join(changed)}" if changed else ""
 
 
-Entry = tuple[dict[str, Any], list[str]]
-"""A row, with the names of the fields of its problem."""
-
-
 def sample_size(text: str) -> int | None:
     """Return the number of rows of a sample; None for `all`.
 
@@ -281,40 +277,19 @@ def recompute(
     """
     ids = _sample(store, count, seed)
     missed = {(problem, point) for problem, points in ids.items() for point in points}
-    found = compared(_watched(_seen(_rows(store, ids), missed), len(missed), watch))
+    total, shown = len(missed), time.monotonic()
+    found = Recomputed()
+    for row in _rows(store, ids):
+        if time.monotonic() - shown >= LINE_EVERY:
+            shown = time.monotonic()
+            watch(total - len(missed), total)
+        missed.discard((row["problem"], row["point_id"]))
+        problem = _problem(row)
+        compare(found, row, problem, _point(row, problem))
     found.skipped += [
         f"{problem}, row {point}: this release lacks the problem, or the row is gone"
         for problem, point in sorted(missed)
     ]
-    return found
-
-
-def _seen(rows: Iterable[Entry], missed: set[tuple[str, str]]) -> Iterator[Entry]:
-    """Yield rows, and take each of them from the set of the rows that are missing."""
-    for row, names in rows:
-        missed.discard((row["problem"], row["point_id"]))
-        yield row, names
-
-
-def _watched(rows: Iterable[Entry], total: int, watch: Callable[[int, int], None]) -> Iterator[Entry]:
-    last = time.monotonic()
-    for done, row in enumerate(rows):
-        if time.monotonic() - last >= LINE_EVERY:
-            last = time.monotonic()
-            watch(done, total)
-        yield row
-
-
-def compared(rows: Iterable[Entry]) -> Recomputed:
-    """Recompute rows, and compare their answers with the given ones.
-
-    Args:
-        rows: Rows, each with the names of the fields of its problem.
-    """
-    found = Recomputed()
-    for row, names in rows:
-        problem = _problem(row, names)
-        compare(found, row, problem, _point(row, problem))
     return found
 
 
@@ -338,11 +313,10 @@ def check_import(table: "LookupTable", count: int, seed: int = 0) -> Recomputed:
     """
     from storage.table.lookup_table import answered_rows
 
-    names = {kind.name: list(kind.parameters) for kind in PROBLEMS}
     rows = sorted(answered_rows(table), key=lambda row: _drawn(row["point_id"], seed)) if count else []
-    chosen, drawn, spent = [], 0, 0.0
+    found, drawn, spent = Recomputed(), 0, 0.0
     for row in rows:
-        problem = _problem(row, names[row["problem"]])
+        problem = _problem(row)
         point = _point(row, problem)
         seconds = float("inf") if point is None else estimate(point).seconds
         if seconds <= QUICK and spent + seconds <= QUICK_TOTAL:
@@ -351,8 +325,8 @@ def check_import(table: "LookupTable", count: int, seed: int = 0) -> Recomputed:
             drawn += 1
         else:
             continue
-        chosen.append((row, names[row["problem"]]))
-    return compared(chosen)
+        compare(found, row, problem, point)
+    return found
 
 
 def new_seed() -> int:
@@ -380,11 +354,10 @@ def _sample(store: "Store", count: int | None, seed: int) -> dict[str, list[str]
     return ids
 
 
-def _rows(store: "Store", ids: dict[str, list[str]]) -> Iterator[Entry]:
-    """Yield rows, with the names of the fields of their problems."""
+def _rows(store: "Store", ids: dict[str, list[str]]) -> Iterator[dict[str, Any]]:
+    """Yield rows, with the fields of their problems."""
     for kind in PROBLEMS:
-        names = list(kind.parameters)
-        fields = ", ".join(f'"{name}"' for name in names)
+        fields = ", ".join(f'"{name}"' for name in kind.parameters)
         wanted = ids.get(kind.name, [])
         for start in range(0, len(wanted), 1000):
             chosen = ", ".join(f"'{each}'" for each in wanted[start : start + 1000])
@@ -397,14 +370,14 @@ def _rows(store: "Store", ids: dict[str, list[str]]) -> Iterator[Entry]:
                 """
             )
             for row in rows.to_pylist():
-                yield row | {"method": attributed(row["method"], source_of(row["versions"]))}, names
+                yield row | {"method": attributed(row["method"], source_of(row["versions"]))}
 
 
-def _problem(row: dict[str, Any], names: list[str]) -> Problem | None:
+def _problem(row: dict[str, Any]) -> Problem | None:
     """Return the problem of a row; None if this release rejects the fields."""
     try:
-        fields = {name: row[name] for name in names if row[name] is not None}
-        return find_problem(row["problem"]).from_fields(fields)
+        kind = find_problem(row["problem"])
+        return kind.from_fields({name: row[name] for name in kind.parameters if row[name] is not None})
     except (PrivsweepError, ValueError, LookupError, TypeError):
         return None
 

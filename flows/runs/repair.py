@@ -17,20 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 from flows.runs.ledger import Ledger
 from flows.runs.run import RunReport, Watch, run
-from flows.runs.status import coverage, point_ids, record
+from flows.runs.status import Coverage, coverage, point_ids, record
 from flows.spec.sweep import Sweep, from_spec
 from privcore.answer import FAILURES
 from privcore.errors import PrivsweepError
 from privcore.point import Point
-from storage.manifest import INCOMPLETE, Manifest, write_manifest
 from storage.parts import ids_hash
 from storage.place.layout import DATA
-from storage.schema import provenance
 from storage.verify import set_aside, told_points, untrue_records
-from tasks.engine import AUTO
+from tasks.engine import AUTOMATIC, Engine
 
 if TYPE_CHECKING:
     from storage import Store
+    from storage.manifest import Manifest
     from storage.verify import Finding
 
 NAME = "repair-"
@@ -73,20 +72,16 @@ def repair(
     store: "Store",
     *,
     dry_run: bool = False,
-    workers: int | None = None,
-    engine_name: str = AUTO,
-    watch: Watch = lambda _plan, _done: None,
-    ray_address: str | None = None,
+    engine: Engine = AUTOMATIC,
+    watch: Watch = lambda _pace, _done: None,
 ) -> Repair:
     """Set damaged files aside, compute the lost points again, and write the manifests again.
 
     Args:
         store: The store.
         dry_run: Whether to report the work without doing it.
-        workers: Number of worker processes, or None for one per core.
-        engine_name: `auto`, `ray` or `serial`.
+        engine: Computes the lost points.
         watch: Called with the progress.
-        ray_address: A Ray cluster to compute on; None for the value of RAY_ADDRESS.
 
     Returns:
         The work that was done; points that fail again are counted in its reports.
@@ -110,7 +105,8 @@ def repair(
     if dry_run:
         return work
     if own is not None:
-        write_manifest(place, _journal(own))
+        nothing = Coverage(sweep=own.name, total=Ledger(own.grids).total, statuses={})
+        record(own, nothing, (), store, datetime.now(UTC))
     if bad:
         work.quarantine = place.shown(set_aside(place, bad))
     for sweep in work.sweeps:
@@ -118,12 +114,10 @@ def repair(
             run(
                 sweep,
                 store,
-                workers=workers,
-                engine_name=engine_name,
+                engine=engine,
                 max_points=float("inf"),
                 retry=sweep.digest in work.retried,
                 watch=watch,
-                ray_address=ray_address,
             )
         )
     for sweep in work.recorded:
@@ -225,19 +219,3 @@ def sweep_of(points: Iterable[Point]) -> Sweep:
     digest = hashlib.blake2b("".join(sorted(ids)).encode(), digest_size=6).hexdigest()
     spec = {"name": f"{NAME}{digest}", "title": "Points of a damaged part", "grid": list(grids.values())}
     return from_spec(spec, "repair")
-
-
-def _journal(sweep: Sweep) -> "Manifest":
-    """Return the manifest of a sweep before any point is computed."""
-    now = datetime.now(UTC)
-    return Manifest(
-        digest=sweep.digest,
-        name=sweep.name,
-        spec=sweep.spec,
-        counts={"missing": Ledger(sweep.grids).total},
-        parts=(),
-        git_commit=provenance().git_commit,
-        started_at=now,
-        finished_at=now,
-        status=INCOMPLETE,
-    )

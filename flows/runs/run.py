@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 from flows.runs import orchestration
 from flows.runs.plan import MAX_POINTS, Plan, TooLargeError, make_plan
-from flows.runs.progress import beating
+from flows.runs.progress import Pace, beating
 from flows.runs.signals import signals_interrupt
-from flows.runs.status import Coverage, Reported, after, coverage, is_broken, record
+from flows.runs.status import Coverage, after, coverage, is_broken, record
 from flows.spec.sweep import Sweep
 from flows.spec.typed import TYPED
 from privcore.errors import ExitCode, PrivsweepError
-from tasks import engine
+from tasks.engine import AUTOMATIC, RAY, SERIAL, Engine
 from tasks.errors import EngineError, StoppedError
 from tasks.work import Done, Job
 
 if TYPE_CHECKING:
     from storage import Store
 
-Watch = Callable[[Plan, Done | str | None], None]
-"""Called with the plan alone, with words on the start of the engine, and with every finished batch."""
+Watch = Callable[[Pace, Done | str | None], None]
+"""Called with the pace alone, with words on the start of the engine, and with every finished batch."""
 
 
 class InterruptedRunError(PrivsweepError):
@@ -58,25 +58,20 @@ def run(
     sweep: Sweep,
     store: "Store",
     *,
-    workers: int | None = None,
-    engine_name: str = engine.AUTO,
+    engine: Engine = AUTOMATIC,
     max_points: float = MAX_POINTS,
     retry: bool = False,
-    watch: Watch = lambda _plan, _done: None,
-    ray_address: str | None = None,
+    watch: Watch = lambda _pace, _done: None,
 ) -> RunReport:
     """Compute the points of a sweep that are not stored yet; if all are stored, start nothing.
 
     Args:
         sweep: The sweep.
         store: Opened with `missing_ok`; it is created if it does not exist.
-        workers: Number of worker processes, or None for one per core; on a named cluster, the number of
-            batches in flight, or None for enough to keep the whole cluster busy.
-        engine_name: `auto`, `ray` or `serial`; only `ray` runs under Prefect.
+        engine: Computes the points.
         max_points: Number of points above which the sweep is refused.
         retry: Whether to compute stored failures again.
         watch: Called with the progress.
-        ray_address: A Ray cluster to compute on; None for the value of RAY_ADDRESS.
 
     Returns:
         The report; failed points are counted in it and do not raise.
@@ -87,74 +82,71 @@ def run(
         PrivsweepError: The sweep contradicts itself, the store cannot be used, or an engine does not work.
     """
     began, started = time.monotonic(), datetime.now(UTC)
-    reported = Reported()
+    pace = Pace(Plan(total=0))
 
     def counted(outcomes: Iterator[Done | str | None]) -> Iterator[Done | None]:
         for done in outcomes:
             if isinstance(done, str):
-                watch(plan, done)
+                watch(pace, done)
                 continue
             if done is not None:
-                reported.add(done)
-                tell(done)
-                watch(plan, done)
+                pace.add(done)
+                watch(pace, done)
             yield done
-        if after(plan, reported, sweep, store)[0].missing:  # before Prefect records success
+        if after(pace.plan, pace.tally, sweep, store)[0].missing:  # before Prefect records success
             raise StoppedError("The run ended, but the store lacks some of its points")
 
-    plan = Plan(total=0)
+    def so_far() -> str:
+        now, _ = after(pace.plan, pace.tally, sweep, store)
+        return f"{now.stored} of {now.total} points are stored; the same command resumes."
+
     with signals_interrupt():
         try:
             plan = make_plan(
                 sweep,
                 store,
-                workers=workers or (lambda: engine.processors(engine_name, ray_address)),
+                workers=engine.workers or engine.processors,
                 max_points=max_points,
                 retry=retry,
             )
             if plan.refused:
                 raise TooLargeError(plan.refused)
-            chosen, reason = engine.chosen(engine_name, plan.cpu_seconds, ray_address)
-            if chosen == engine.SERIAL:
+            chosen, reason = engine.chosen(plan.cpu_seconds)
+            if chosen.name == SERIAL:
                 plan = replace(plan, workers=1)
-            watch(plan, None)
+            pace = Pace(plan)
+            watch(pace, None)
             store.create()
             if plan.batches:
                 if not is_broken(sweep, store):  # else its manifest is the record of lost points
                     before = coverage(sweep, plan.ledger)  # so that `status` lists the sweep meanwhile
                     record(sweep, before, plan.ledger.parts, store, started)
                 job = Job(sweep=sweep.name, limits=sweep.limits)
-                watch(plan, reason or _start_of(chosen))
-                outcomes = engine.run(chosen, plan.batches, job, store.place, workers, ray_address)
+                watch(pace, reason or _start_of(chosen))
+                outcomes = chosen.outcomes(plan.batches, job, store.place)
                 with (
                     closing(outcomes),
                     _no_output_of_others(),
-                    beating(store.place, sweep, plan, started=started) as tell,
+                    beating(store.place, sweep, pace, started=started),
                 ):
-                    if chosen == engine.RAY or orchestration.in_a_flow_run():
+                    if chosen.name == RAY or orchestration.in_a_flow_run():
                         orchestration.under_prefect(
-                            _shown_name(sweep), plan.shares, counted(outcomes), store.place.root
+                            _shown_name(sweep), pace, counted(outcomes), store.place.root
                         )
                     else:
                         deque(counted(outcomes), maxlen=0)
-            now, parts = after(plan, reported, sweep, store)
+            now, parts = after(pace.plan, pace.tally, sweep, store)
             record(sweep, now, parts, store, started)
         except KeyboardInterrupt:
-            if not plan.total:
+            if not pace.plan.total:
                 raise InterruptedRunError("Stopped before anything was computed.") from None
-            now, _ = after(plan, reported, sweep, store)
-            raise InterruptedRunError(
-                f"Stopped: {now.stored} of {now.total} points are stored; the same command resumes."
-            ) from None
+            raise InterruptedRunError(f"Stopped: {so_far()}") from None
         except StoppedError as error:
-            now, _ = after(plan, reported, sweep, store)
-            raise EngineError(
-                f"{error}: {now.stored} of {now.total} points are stored; the same command resumes."
-            ) from error
+            raise EngineError(f"{error}: {so_far()}") from error
     return RunReport(
         now=now,
-        before=sum(plan.stored.values()),
-        computed=reported.points,
+        before=sum(pace.plan.stored.values()),
+        computed=pace.tally.points,
         seconds=time.monotonic() - began,
         store=store.place.address,
     )
@@ -165,9 +157,9 @@ def _shown_name(sweep: Sweep) -> str:
     return sweep.title if sweep.title.endswith(TYPED) else sweep.name
 
 
-def _start_of(chosen: str) -> str:
+def _start_of(chosen: Engine) -> str:
     """Return words on the start of an engine."""
-    if chosen == engine.SERIAL:
+    if chosen.name == SERIAL:
         return "in this process"
     return "starting Ray" if orchestration.in_a_flow_run() else "starting Prefect and Ray"
 

@@ -16,10 +16,10 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import TextIO
 
+from flows.runs.ports import free_port
 from privcore.errors import ExitCode, PrivsweepError
 from storage.place.disk import without_links
 from tasks import own_process
-from tasks.ports import free_port
 
 START_SECONDS = 180.0  # its first start sets up a database, which takes 20 s on a busy machine
 HEALTH_SECONDS = 5.0

@@ -15,9 +15,8 @@ from flows.runs.ledger import ByMethod, Ledger
 from flows.runs.plan import Plan
 from flows.spec.grid import expand
 from flows.spec.sweep import Sweep, from_spec
-from privcore.answer import FAILURES, Status
 from privcore.errors import DomainError
-from tasks.work import Done
+from tasks.tally import Outcomes, Tally
 
 if TYPE_CHECKING:
     from storage import Store
@@ -48,7 +47,7 @@ class Coverage:
     @property
     def failed(self) -> int:
         """Number of stored points without an answer, except points to which the method does not apply."""
-        return sum(n for status, n in self.statuses.items() if status in FAILURES)
+        return Outcomes(Counter(self.statuses)).failed
 
     @property
     def missing(self) -> int:
@@ -111,43 +110,23 @@ def coverage(sweep: Sweep, ledger: Ledger) -> Coverage:
 
 def _covered(sweep: Sweep, total: int, counts: ByMethod) -> Coverage:
     """Return the coverage of a sweep; points to which a method does not apply do not make it silent."""
-    silent = tuple(key for key, n in counts.items() if not n[Status.OK] and any(n[one] for one in FAILURES))
+    silent = tuple(key for key, statuses in counts.items() if Outcomes(statuses).is_silent)
     return Coverage(sweep=sweep.name, total=total, statuses=sum(counts.values(), Counter()), silent=silent)
 
 
-class Reported:
-    """Reports of the batches of a run: their parts, and their points by status."""
-
-    def __init__(self) -> None:
-        self.parts: set[str] = set()
-        self.by_method: ByMethod = {}
-
-    def add(self, done: Done) -> None:
-        """Count a batch."""
-        if done.part:
-            self.parts.add(f"problem={done.problem}/{done.part}")
-        words = {str(status): number for status, number in done.statuses.items()}
-        self.by_method.setdefault((done.problem, done.method), Counter()).update(words)
-
-    @property
-    def points(self) -> int:
-        """Number of points."""
-        return sum(n.total() for n in self.by_method.values())
-
-
-def after(plan: Plan, reported: Reported, sweep: Sweep, store: "Store") -> tuple[Coverage, set[str]]:
+def after(plan: Plan, tally: Tally, sweep: Sweep, store: "Store") -> tuple[Coverage, set[str]]:
     """Return the coverage of a sweep after a run, and the names of the parts that hold its points.
 
-    They follow from the ledger and from the reports of the batches. Only if other parts appeared, parts are
+    They follow from the ledger and from the outcomes of the batches. Only if other parts appeared, parts are
     gone, or points with a stored failure were computed again, the parts that are new to the ledger are read.
     """
     store.place.refresh()
     unread = plan.ledger.unread(store)
-    if unread == reported.parts and not plan.repeated:
+    if unread == tally.parts and not plan.repeated:
         counts = plan.ledger.by_method()
-        for key, new in reported.by_method.items():
-            counts[key] += new
-        return _covered(sweep, plan.total, counts), plan.ledger.parts | reported.parts
+        for key, new in tally.by_method.items():
+            counts[key] += new.statuses
+        return _covered(sweep, plan.total, counts), plan.ledger.parts | tally.parts
     plan.ledger.read(store)
     return coverage(sweep, plan.ledger), plan.ledger.parts
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import psutil
 
-from tasks.ports import free_port
+from flows.runs.ports import free_port
 from tests.busy import stretched
 
 ROOT = Path(__file__).resolve().parents[2]

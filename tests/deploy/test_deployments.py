@@ -69,6 +69,27 @@ def run(prefect: PrefectHere) -> dict[str, Any]:
     return ended
 
 
+@pytest.fixture(scope="module")
+def killed(prefect: PrefectHere, run: dict[str, Any]) -> tuple[str, str]:
+    """A run that is killed, and the next one on its store, which waits for two minutes."""
+    assert run["state_type"] == "COMPLETED", "it has left the worker"
+    run_id = prefect.start_run("any-sweep", sweep="lookup", store="killed", workers=1, reports=None)
+    running = partial(task_states, prefect, run_id)
+    prefect.wait(lambda: "RUNNING" in running(), "a task runs")
+    assert prefect.worker is not None
+    for flow in psutil.Process(prefect.worker.pid).children():
+        flow.kill()
+    assert prefect.end_of(run_id)["state_type"] == "CRASHED"
+    assert "RUNNING" in running()
+    return run_id, prefect.start_run("any-sweep", sweep=TEXT, store="killed", workers=1, reports=None)
+
+
+def task_states(prefect: PrefectHere, run_id: str) -> set[str]:
+    return {
+        each["state_type"] for each in prefect.ask("task_runs/filter", flow_runs={"id": {"any_": [run_id]}})
+    }
+
+
 def test_a_cron_deployment_produces_a_scheduled_run(prefect: PrefectHere) -> None:
     """Without limits on SQLAlchemy the scheduler makes no run; only this test notices: docs/adr/0004."""
     scheduled = prefect.wait(lambda: prefect.runs("quickstart", "SCHEDULED"), "a run is scheduled", 60)
@@ -171,6 +192,7 @@ product = {sigma = [1, 2, 3], delta = 1e-5}
 """
 
 
+@pytest.mark.usefixtures("killed")
 def test_any_sweep_can_be_started_by_its_text_or_chosen_by_its_name(
     prefect: PrefectHere, run: dict[str, Any]
 ) -> None:
@@ -232,6 +254,16 @@ def test_three_commands_of_the_readme_schedule_ones_own_sweep(
     assert now["name"].startswith("nightly ")
 
 
+def test_a_sweep_deployed_again_without_a_time_has_no_schedule(prefect: PrefectHere, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(TEXT.replace('"mine"', '"weekly"'))
+    command = (sys.executable, "deploy/schedule.py", str(tmp_path / "mine.toml"))
+    prefect.command(*command, "0 4 * * 1")
+    assert len(prefect.deployment("weekly")["schedules"]) == 1
+    assert "Removed the schedule 0 4 * * 1 of privsweep/weekly" in prefect.command(*command)
+    assert prefect.deployment("weekly")["schedules"] == []
+    assert "Removed" not in prefect.command(*command)
+
+
 def test_a_run_of_any_sweep_takes_a_file_or_its_text_as_the_readme_says(
     prefect: PrefectHere, run: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -288,22 +320,14 @@ def test_a_failed_run_has_a_message_and_no_traceback(prefect: PrefectHere) -> No
         assert any(ended["state"]["message"] in line for line in lines)
 
 
-def test_task_runs_of_a_killed_run_end_with_the_next_run(prefect: PrefectHere) -> None:
-    run_id = prefect.start_run("any-sweep", sweep="lookup", store="killed", workers=1, reports=None)
-    running = partial(task_states, prefect, run_id)
-    prefect.wait(lambda: "RUNNING" in running(), "a task runs")
-    assert prefect.worker is not None
-    for flow in psutil.Process(prefect.worker.pid).children():
-        flow.kill()
-    assert prefect.end_of(run_id)["state_type"] == "CRASHED"
-    assert "RUNNING" in running()
-    following = prefect.start_run("any-sweep", sweep=TEXT, store="killed", workers=1, reports=None)
+def test_task_runs_of_a_killed_run_end_with_the_next_run(
+    prefect: PrefectHere, killed: tuple[str, str]
+) -> None:
+    run_id, following = killed
     assert prefect.end_of(following)["state_type"] == "COMPLETED"
-    prefect.wait(lambda: not {"RUNNING", "PENDING"} & running(), "they have ended", 60)
-    assert "CRASHED" in running()
-
-
-def task_states(prefect: PrefectHere, run_id: str) -> set[str]:
-    return {
-        each["state_type"] for each in prefect.ask("task_runs/filter", flow_runs={"id": {"any_": [run_id]}})
-    }
+    waits = [line for line in prefect.logs(following) if line.startswith("Waiting until")]
+    pattern = r"Waiting until the turn of a killed run on the store \S+/killed ends, by \d\d:\d\d:\d\d UTC\."
+    assert [bool(re.fullmatch(pattern, line)) for line in waits] == [True], "no run works on the store"
+    states = partial(task_states, prefect, run_id)
+    prefect.wait(lambda: not {"RUNNING", "PENDING"} & states(), "they have ended", 60)
+    assert "CRASHED" in states()

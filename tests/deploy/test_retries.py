@@ -48,11 +48,21 @@ def test_a_run_that_waits_for_its_retry_is_not_crashed_and_ends_well(
     assert not told[0], "nothing has failed"
 
 
-def test_somebody_hears_of_a_run_that_is_cancelled(prefect: PrefectHere, told: tuple[Told, str]) -> None:
+def test_a_run_that_is_cancelled_has_one_such_state_and_one_message_with_its_stored_points(
+    prefect: PrefectHere, told: tuple[Told, str]
+) -> None:
     run_id = prefect.start_run("quickstart", sweep="lookup", store="cancelled")
     prefect.wait(lambda: list((prefect.root / "cancelled").glob("data/*/*.parquet")), "it has stored points")
-    prefect.cli("flow-run", "cancel", run_id)
-    assert prefect.end_of(run_id)["state_name"] == "Cancelled"
-    prefect.wait(
-        lambda: any(re.search(r"lookup .*Cancelled", text) for text in told[0]), "a message arrives", 60
-    )
+    waiting = prefect.start_run("quickstart", sweep="quickstart", store="cancelled")
+    prefect.wait(lambda: any(line.startswith("Waiting until") for line in prefect.logs(waiting)), "it waits")
+    for each in (waiting, run_id):
+        prefect.cli("flow-run", "cancel", each)
+        assert prefect.end_of(each)["state_name"] == "Cancelled"
+    prefect.wait(lambda: not prefect.below_worker(), "nothing runs below the worker", 60)
+    prefect.wait(lambda: any(" lookup " in text for text in told[0]), "a message arrives", 60)
+    time.sleep(15)  # the worker looks every three seconds whether the run has ended, and then sets its state
+    for each in (waiting, run_id):
+        assert [name for name, _ in prefect.history(each)][-2:] == ["Cancelling", "Cancelled"]
+    assert len([text for text in told[0] if " quickstart " in text]) == 1, "of the run that waited"
+    (text,) = (text for text in told[0] if " lookup " in text)
+    assert re.search(r"lookup \S+ \S+ UTC: Stopped: \d+ of \d+ points are stored: Cancelled", text)

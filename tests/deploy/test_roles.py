@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from flows.runs.ports import free_port
 from tasks.own_process import die_with
-from tasks.ports import free_port
 from tests.busy import stretched
 from tests.deploy.containerfile import Rehearsal
 from tests.deploy.manifests import REPOSITORY

@@ -82,8 +82,7 @@ def sweep(root: Path, spec: str = SPEC, *, workers: int = 1, guarded: bool = Fal
     return flows.runs.run.run(
         parse(spec.encode(), "harmed.toml"),
         open_store(root, missing_ok=True),
-        workers=workers,
-        engine_name=tasks.engine.SERIAL,
+        engine=tasks.engine.Engine(name="serial", workers=workers),
     ).computed
 
 
@@ -106,7 +105,7 @@ def mend(root: Path) -> None:
 
     tasks.engine.Guard = Here  # type: ignore[assignment,attr-defined]  # a name it imports
     WHERE[0] = root.parent
-    repair(open_store(root, missing_ok=True), engine_name=tasks.engine.SERIAL)
+    repair(open_store(root, missing_ok=True), engine=tasks.engine.Engine(name="serial"))
 
 
 def mend_on(number: int, root: Path) -> None:

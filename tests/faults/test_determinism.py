@@ -99,6 +99,6 @@ def test_answers_of_ray_are_those_of_one_process(
     batches = Batches(grouped(Ledger(asked.grids), frozenset(), asked.limits), workers)
     job = Job(sweep="real", limits=asked.limits)
     with faults.trial():
-        list(engine.run(engine.RAY, batches, job, located(root), workers))
+        list(engine.Engine(name="ray", workers=workers).outcomes(batches, job, located(root)))
         faults.compare(root, answers[1])
         assert content(root) == answers[0]

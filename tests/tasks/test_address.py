@@ -10,8 +10,8 @@ import pytest
 
 from privcore.errors import DomainError
 from storage.place.located import located
-from tasks import engine
 from tasks.cluster import Address, _sentences, bypass_proxies, checked, named_cluster, why_unreachable
+from tasks.engine import Engine, cores
 from tasks.errors import EngineError
 from tasks.guard import Limits
 from tasks.work import Job
@@ -116,9 +116,9 @@ def test_a_dead_cluster_is_refused_before_the_first_batch_is_asked_for(
     job, store = Job(sweep="none", limits=Limits()), located(tmp_path / "store")
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port.getsockname()[1]}")
     with pytest.raises(EngineError, match=r"RAY_ADDRESS=127\.0\.0\.1:\d+: Connection refused\."):
-        engine.run(engine.RAY, [], job, store, 1)
+        Engine(name="ray").outcomes([], job, store)
     with pytest.raises(EngineError, match=r"Connection refused\.") as refused:
-        engine.processors(engine.RAY)
+        Engine(name="ray").processors()
     assert refused.value.exit_code == 5, "an outage, and no misuse"
-    assert list(engine.run(engine.SERIAL, [], job, store, 1)) == [], "which needs no cluster"
-    assert engine.processors(engine.SERIAL) == engine.processors(engine.RAY, "local") == engine.cores()
+    assert list(Engine(name="serial").outcomes([], job, store)) == [], "which needs no cluster"
+    assert Engine(name="serial").processors() == Engine(name="ray", address="local").processors() == cores()

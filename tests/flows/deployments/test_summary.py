@@ -4,6 +4,7 @@ import re
 
 from flows.deployments.summary import LINES, WARNINGS, Computed
 from privcore.answer import Status
+from tasks.tally import Tally
 from tasks.work import Done
 
 
@@ -23,13 +24,14 @@ def done(number: int, *, failed: int = 0, points: int = 10) -> Done:
 
 def told(batches: int, *, expected: int | None = None, failed: int = 0) -> tuple[list[str], list[str]]:
     """Return the lines and warnings about this number of batches."""
-    computed = Computed(expected or batches)
+    tally = Tally()
+    computed = Computed(expected or batches, tally)
     lines: list[str | None] = []
     warnings: list[str | None] = []
     for number in range(batches):
         batch = done(number, failed=failed)
-        computed.add(batch)
-        lines.append(computed.line())
+        tally.add(batch)
+        lines.append(computed.line(batch))
         warnings.append(computed.warning(batch))
     lines.append(computed.rest())
     warnings.append(computed.warning_of_rest())
@@ -75,10 +77,10 @@ def test_many_failures_are_counted_where_they_are_not_told() -> None:
 
 
 def test_the_table_has_a_row_for_each_problem_and_method() -> None:
-    computed = Computed(4)
+    tally = Tally()
     for number in range(4):
-        computed.add(done(number, failed=number))
-    first, second = computed.table()
+        tally.add(done(number, failed=number))
+    first, second = Computed(4, tally).table()
     assert first == {
         "problem": "problem",
         "method": "method.0",

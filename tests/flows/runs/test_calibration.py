@@ -37,9 +37,7 @@ def ratio(store: Path, times_as_long: list[float]) -> float:
         )
     open_store(store, create=True).close()
     publish_packed(located(store), pack(to_table(rows)))
-    found = calibration(open_store(store, missing_ok=True), [KIND])[KIND.name, METHOD.name]
-    assert found.points == len(times_as_long)
-    return found.ratio
+    return calibration(open_store(store, missing_ok=True), [KIND])[KIND.name, METHOD.name]
 
 
 def test_the_ratio_is_that_of_all_rows_together(tmp_path: Path) -> None:

@@ -104,12 +104,12 @@ def test_nodes_without_the_code_and_the_store_compute_the_same_bits(
 JOIN = """
 import sys
 from storage.place.located import located
-from tasks import engine
+from tasks.engine import Engine
 from tasks.errors import EngineError
 from tasks.guard import Limits
 from tasks.work import Job
 try:
-    list(engine.run("ray", [], Job(sweep="none", limits=Limits()), located(sys.argv[1])))
+    list(Engine(name="ray").outcomes([], Job(sweep="none", limits=Limits()), located(sys.argv[1])))
 except EngineError as error:
     sys.exit(str(error))
 """

@@ -4,18 +4,20 @@ import contextlib
 import os
 import pty
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from flows.runs.plan import Plan
+from flows.runs.progress import Pace
 from flows.runs.run import run
 from flows.spec.sweep import parse
 from storage import open_store
+from tasks.engine import Engine
 from tasks.errors import EngineError
 from tasks.work import Done
 from tests.busy import stretched
@@ -29,6 +31,16 @@ methods = ["{method}"]
 product = {{sigma = {{linear = [1, 2, 100]}}, delta = 1e-5}}
 """
 ROLE = Path(__file__).parents[3] / "deploy/role"
+
+
+def named(name: str, processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """The processes of a name, without those that end while it is read."""
+    found = []
+    for each in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if each.name() == name:
+                found.append(each)
+    return found
 
 
 @pytest.mark.thorough
@@ -47,15 +59,15 @@ def test_a_run_whose_ray_dies_at_its_start_is_no_success_of_a_role(
     words = ("sweep", "whole.toml", "--engine", "ray", "--store", store, "--workers", 1)
     path = f"{command.parent}:/usr/bin:/bin"
     running = start(*words, program=("sh", ROLE), environment={"PATH": path})
-    while not (raylets := [each for each in running.below if each.name() == "raylet"]):
+    while not (raylets := named("raylet", running.below)):
         assert running.alive, running.end()
         time.sleep(0.02)
     time.sleep(seconds)
     raylets[0].kill()
-    ended, _, err = running.end()
+    ended, out, err = running.end()
     assert "Traceback" not in err
     if not seconds:
-        assert ended == 5
+        assert (ended, out) == (5, "")
         assert (
             err.splitlines()[-1] == "privsweep: Ray did not start: The current node timed out during startup."
         )
@@ -65,16 +77,21 @@ def test_a_run_whose_ray_dies_at_its_start_is_no_success_of_a_role(
 
 @pytest.mark.thorough
 @pytest.mark.xdist_group("ray")
-@pytest.mark.parametrize("name", ["http_proxy", "HTTPS_PROXY", "all_proxy"])
-def test_a_run_works_in_spite_of_a_proxy_that_reaches_nothing(
-    name: str, folder: Path, start: Callable[..., Any]
-) -> None:
+def test_a_run_works_in_spite_of_proxies_that_reach_nothing(folder: Path, start: Callable[..., Any]) -> None:
     (folder / "proxy.toml").write_text(SWEEP.format(method="unamplified.exact"))
-    words = ("run", "proxy.toml", "--engine", "ray", "--store", folder / name, "--workers", 1)
-    nowhere = {name: "http://127.0.0.1:9", "NO_PROXY": "example.org", "no_proxy": ""}
-    code, out, err = start(*words, environment=nowhere).end()
+    words = ("run", "proxy.toml", "--engine", "ray", "--store", folder / "proxy", "--workers", 1)
+    nowhere = dict.fromkeys(("http_proxy", "HTTPS_PROXY", "all_proxy"), "http://127.0.0.1:9")
+    without = {"NO_PROXY": "example.org", "no_proxy": ""}
+    code, out, err = start(*words, environment=nowhere | without).end()
     assert code == 0, err
     assert "100 points, 100 computed" in out
+
+
+def read_all(terminal: int, into: bytearray) -> None:
+    """Read the output of a terminal until one of its ends is closed."""
+    with contextlib.suppress(OSError):
+        while more := os.read(terminal, 100_000):
+            into += more
 
 
 @pytest.mark.xdist_group("ray")
@@ -97,9 +114,13 @@ def test_a_run_that_is_stopped_while_ray_starts_leaves_nothing(
         if not process:
             os.chdir(folder)
             os.execv(sys.executable, [sys.executable, str(SCRIPT), *words, "--workers", "2"])
+        said = bytearray()
+        reading = threading.Thread(target=read_all, args=(terminal, said), daemon=True)
+        if not closed:
+            reading.start()  # a full terminal stops the process that writes to it
         driver = psutil.Process(process)
         below = driver.children
-        while not any(each.name() == "gcs_server" for each in below()):
+        while not named("gcs_server", below()):
             time.sleep(0.02)
         time.sleep(4.0 * k / times)  # until it has started, and a little longer
         family = below(recursive=True)
@@ -112,10 +133,7 @@ def test_a_run_that_is_stopped_while_ray_starts_leaves_nothing(
             each.kill()
         assert (driver.wait(), left) == (130, []), f"run {k}"
         if not closed:
-            said = b""
-            with contextlib.suppress(OSError):  # its other end is closed
-                while more := os.read(terminal, 100_000):
-                    said += more
+            reading.join()
             assert b"the same command resumes." in said
             os.close(terminal)
 
@@ -133,7 +151,7 @@ def test_time_in_which_all_of_a_run_is_stopped_does_not_count(
     )
     words = ("run", "suspended.toml", "--engine", engine, "--store", folder / engine, "--workers", 2)
     running = start(*words)
-    while not any("tasks.guard" in " ".join(each.cmdline()) for each in running.below):
+    while not running.computing:
         assert running.alive, running.end()
         time.sleep(0.1)
     time.sleep(4.0)  # so that points are being computed
@@ -152,7 +170,7 @@ def test_time_in_which_all_of_a_run_is_stopped_does_not_count(
 def test_a_run_whose_parts_disappear_is_no_success(tmp_path: Path) -> None:
     sweep = parse(SWEEP.format(method="unamplified.exact").encode(), "whole.toml")
 
-    def remove(_plan: Plan, done: Done | str | None) -> None:
+    def remove(_pace: Pace, done: Done | str | None) -> None:
         if isinstance(done, Done):
             for path in tmp_path.glob("data/*/*.parquet"):
                 path.unlink()
@@ -160,6 +178,39 @@ def test_a_run_whose_parts_disappear_is_no_success(tmp_path: Path) -> None:
     lost = r"store lacks some of its points: 0 of 100 points are stored; the same command resumes\.$"
     with open_store(tmp_path, missing_ok=True) as store:
         with pytest.raises(EngineError, match=lost):
-            run(sweep, store, engine_name="serial", watch=remove)
-        report = run(sweep, store, engine_name="serial")
+            run(sweep, store, engine=Engine(name="serial"), watch=remove)
+        report = run(sweep, store, engine=Engine(name="serial"))
     assert (report.computed, report.now.missing) == (100, 0)
+
+
+PROFILES = """
+active = "gone"
+[profiles.gone]
+PREFECT_API_URL = "http://127.0.0.1:1/api"
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.xdist_group("ray")
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("PREFECT_API_URL", "http://me:secret@127.0.0.1:1/api?key=secret", "http://127.0.0.1:1/api"),
+        ("PREFECT_PROFILE", "gone", "gone"),
+    ],
+)
+def test_a_server_that_does_not_answer_is_named_with_the_variable_that_chose_it(
+    name: str, value: str, shown: str, folder: Path, process: Callable[..., Any]
+) -> None:
+    (folder / "profiles.toml").write_text(PROFILES)
+    (folder / "whole.toml").write_text(SWEEP.format(method="faulty.slow"))
+    words = ("run", "whole.toml", "--engine", "ray", "--store", folder / name, "--workers", 1)
+    environment = {name: value, "PREFECT_PROFILES_PATH": str(folder / "profiles.toml")}
+    ended, out, err = process(*words, environment=environment)
+    assert (ended, out) == (5, "")
+    assert "secret" not in err
+    sentence = err.splitlines()[-1]
+    assert sentence.startswith(
+        f"privsweep: Prefect did not start with {name}={shown} (RuntimeError: Failed to"
+    )
+    assert sentence.endswith(f": start that server, or unset {name} to let the run start its own.")

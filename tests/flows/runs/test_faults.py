@@ -92,7 +92,7 @@ def ray_workers(running: Any) -> list[psutil.Process]:
 @contextlib.contextmanager
 def paused(running: Any) -> Iterator[None]:
     """Pause the computation, so that a busy machine cannot finish it before the interruption."""
-    computing = [p for p in running.below if any("tasks.guard" in word for word in p.cmdline())]
+    computing = running.computing
     for process in computing:
         process.suspend()
     yield

@@ -167,7 +167,7 @@ def test_rows_of_the_store_correct_the_estimates(tmp_path: Path) -> None:
     product = {sigma = {geometric = [0.7, 9, 40]}, delta = 1e-5}
     """)
     plan = make_plan(small, open_store(store, missing_ok=True))
-    list(engine.run(engine.SERIAL, plan.batches, Job(sweep="small", limits=Limits()), located(store)))
+    list(engine.run_serially(plan.batches, Job(sweep="small", limits=Limits()), located(store)))
     before, after = (
         work_of(trial(), open_store(place, missing_ok=True), 2) for place in (tmp_path / "none", store)
     )

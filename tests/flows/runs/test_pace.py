@@ -35,11 +35,21 @@ class Batches(list[None]):
     """The batches of a plan, without their points."""
 
     def __init__(self, name: str) -> None:
-        methods, batches = RECORDED[name]["methods"], RECORDED[name]["batches"]
+        batches = RECORDED[name]["batches"]
         super().__init__([None] * len(batches))
-        self.of_groups = [tuple(SimpleNamespace(name=each) for each in pair) for pair in methods]
         self.group, self.points = (np.array([batch[k] for batch in batches], np.int64) for k in (0, 1))
         self.seconds = np.array([batch[2] for batch in batches])
+
+
+def planned(name: str, workers: int = 2) -> Any:
+    """The plan of a sweep, without its points."""
+    batches = Batches(name)
+    groups = [
+        SimpleNamespace(name=tuple(pair), seconds=float(batches.seconds[batches.group == number].sum()))
+        for number, pair in enumerate(RECORDED[name]["methods"])
+    ]
+    new = int(batches.points.sum())
+    return SimpleNamespace(batches=batches, groups=groups, workers=workers, new=new)
 
 
 def ends(name: str, workers: int) -> Iterator[tuple[float, int]]:
@@ -59,14 +69,13 @@ def replayed(
     """Yield the share of the work, the seconds left as estimated and as they are, twice a batch."""
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(of_pace, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    batches = Batches(name)
-    plan: Any = SimpleNamespace(batches=batches, workers=workers, new=int(batches.points.sum()))
-    pace = Pace(plan)
+    plan = planned(name, workers)
+    batches, pace = plan.batches, Pace(plan)
     times = list(ends(name, workers))
     last = times[-1][0]
     for (now, number), (later, _) in zip(times, [*times[1:], (last, 0)], strict=True):
         clock.now = now
-        kind, method = batches.of_groups[batches.group[number]]
+        problem, method = plan.groups[batches.group[number]].name
         points, estimate = int(batches.points[number]), float(batches.seconds[number])
         took = RECORDED[name]["batches"][number][3]
         pace.add(
@@ -74,8 +83,8 @@ def replayed(
                 part="",
                 statuses={Status.OK: points},
                 seconds=took,
-                problem=kind.name,
-                method=method.name,
+                problem=problem,
+                method=method,
                 estimate=estimate,
             )
         )
@@ -113,6 +122,4 @@ def test_the_share_of_the_work_ends_with_1(name: str, monkeypatch: pytest.Monkey
 
 
 def test_nothing_is_said_before_the_first_batch() -> None:
-    plan: Any = SimpleNamespace(batches=Batches("quickstart"), workers=2, new=104)
-    assert Pace(plan).seconds_left is None
-    assert Pace().seconds_left is None
+    assert Pace(planned("quickstart")).seconds_left is None

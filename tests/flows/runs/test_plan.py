@@ -76,12 +76,12 @@ def test_points_of_another_problem_or_method_do_not_count(store: Path) -> None:
     """
     plan = make_plan(parse(text.encode(), "other.toml"), open_store(store, missing_ok=True))
     assert plan.new == plan.total == 6
-    assert [(s.problem, s.method, s.points) for s in plan.shares] == [
+    assert [(group.kind.name, group.label, group.points) for group in plan.groups] == [
         ("unamplified-delta", "unamplified.exact", 2),
         ("allocation-epsilon", "allocation.certified", 2),
         ("allocation-epsilon", "allocation.certified(tolerance=0.01)", 2),
     ]
-    assert all(share.seconds > 0 for share in plan.shares)
+    assert all(group.seconds > 0 for group in plan.groups)
 
 
 def test_points_beyond_the_limits_are_counted_and_get_a_row(tmp_path: Path) -> None:

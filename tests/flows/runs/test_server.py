@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import re
+import shutil
 import socket
 import urllib.request
 from collections.abc import Iterator
@@ -17,9 +18,14 @@ import psutil
 import pytest
 
 from flows.runs import orchestration, server
+from flows.runs.plan import Plan
+from flows.runs.ports import free_port
+from flows.runs.progress import Pace
 from privcore import PrivsweepError
 from storage.place.located import CACHE_VARIABLE
-from tasks.ports import free_port
+
+SHARED = pytest.mark.xdist_group("own-server")
+"""Mark of tests that ask the same server, which takes half a minute to set up its database."""
 
 
 @pytest.fixture(scope="module")
@@ -44,18 +50,21 @@ def asked(own: server.OwnServer, password: str | None, host: str | None = None) 
 
 
 @pytest.mark.thorough
+@SHARED
 def test_the_run_that_started_it_may_ask(own: server.OwnServer) -> None:
     answer = asked(own, own.password)
     assert (answer.status_code, answer.json()) == (200, [])
 
 
 @pytest.mark.thorough
+@SHARED
 @pytest.mark.parametrize("password", [None, "privsweep:", "privsweep:" + 64 * "0", "admin:pass"])
 def test_nobody_else_may_ask(own: server.OwnServer, password: str | None) -> None:
     assert asked(own, password).status_code == 401
 
 
 @pytest.mark.thorough
+@SHARED
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:4200", "localhost", "127.0.0.1.evil.example"])
 def test_a_page_whose_name_points_here_is_refused_even_with_the_password(
     own: server.OwnServer, host: str
@@ -67,6 +76,7 @@ def test_a_page_whose_name_points_here_is_refused_even_with_the_password(
 
 
 @pytest.mark.thorough
+@SHARED
 @pytest.mark.parametrize(("word", "kind"), [("password", "auth_success"), (None, None), ("wrong", None)])
 def test_events_are_taken_from_nobody_else(own: server.OwnServer, word: str | None, kind: str | None) -> None:
     from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -88,6 +98,7 @@ def test_events_are_taken_from_nobody_else(own: server.OwnServer, word: str | No
 
 
 @pytest.mark.thorough
+@SHARED
 def test_its_password_is_not_among_its_arguments_and_its_folder_is_private(own: server.OwnServer) -> None:
     assert own._process is not None
     assert not any(own.password.split(":")[1] in word for word in psutil.Process(own._process.pid).cmdline())
@@ -172,7 +183,7 @@ def test_without_a_private_folder_a_run_is_refused_in_one_sentence(
     monkeypatch.delenv("PREFECT_HOME")
     sentence = r"^Expected a folder for Prefect's state .* set PREFECT_HOME or PRIVSWEEP_CACHE to"
     with pytest.raises(server.HomeError, match=sentence) as refused:
-        orchestration.under_prefect("sweep", [], iter([]), shared / "store")
+        orchestration.under_prefect("sweep", Pace(Plan(total=0)), iter([]), shared / "store")
     assert refused.value.exit_code == 2
 
 
@@ -190,18 +201,20 @@ def test_the_files_of_a_server_are_not_written_through_links(
 
 
 @pytest.mark.thorough
+@SHARED
 def test_a_port_that_somebody_else_took_is_replaced_by_another_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own: server.OwnServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shutil.copy(own._home / "prefect.db", tmp_path)  # setting up another one takes long
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         ports = [int(taken.getsockname()[1])]
         monkeypatch.setattr(server, "free_port", lambda: ports.pop() if ports else free_port())
         monkeypatch.setattr(server, "HEALTH_SECONDS", 0.2)  # the socket above accepts, and never answers
-        with server.own_server(tmp_path) as own:
-            own.wait()
-            with urllib.request.urlopen(f"{own.address}/health", timeout=30) as answer:
+        with server.own_server(tmp_path) as another:
+            another.wait()
+            with urllib.request.urlopen(f"{another.address}/health", timeout=30) as answer:
                 assert answer.status == 200
             assert not ports
 

@@ -8,7 +8,7 @@ import pytest
 
 from flows.runs.ledger import Ledger
 from flows.runs.plan import make_plan
-from flows.runs.status import Reported, after, check_share, coverage, too_many_failed
+from flows.runs.status import after, check_share, coverage, too_many_failed
 from flows.spec.grid import expand
 from flows.spec.sweep import parse
 from privcore import Answer, Status
@@ -16,6 +16,7 @@ from privcore.errors import DomainError
 from storage import open_store
 from tasks import engine
 from tasks.guard import Limits
+from tasks.tally import Tally
 from tasks.work import Job
 from tests.storage.made_up import epsilon, put, row
 
@@ -98,11 +99,11 @@ def test_reports_of_batches_count_like_the_points_that_they_stored(tmp_path: Pat
     put(tmp_path, [row(POINTS["epsilon"][0].problem, method=POINTS["epsilon"][0].method)])
     sweep = replace(SWEEP, limits=Limits(point_seconds=1e-9))
     with open_store(tmp_path) as store:
-        plan, reported = make_plan(sweep, store), Reported()
+        plan, tally = make_plan(sweep, store), Tally()
         for done in engine.run_serially(plan.batches, Job(sweep="two", limits=sweep.limits), store.place):
             assert done is not None
-            reported.add(done)
-        now, parts = after(plan, reported, sweep, store)
+            tally.add(done)
+        now, parts = after(plan, tally, sweep, store)
         ledger = Ledger(sweep.grids)
         ledger.read(store)
     assert (now, parts) == (coverage(sweep, ledger), ledger.parts)

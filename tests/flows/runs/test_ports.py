@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tasks.ports import PORTS, free_port
+from flows.runs.ports import PORTS, free_port
 
 
 def test_a_port_is_not_one_that_a_connection_gets_by_chance() -> None:
