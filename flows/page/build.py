@@ -10,6 +10,7 @@ from importlib.metadata import version
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from flows.page.bundle import bundled
 from flows.page.data import catalogue
 from flows.page.stored import browser_content, content, tables
 from flows.printing import as_json
@@ -24,6 +25,8 @@ from storage.table.shipped import shipped_version
 
 CATALOGUE = "catalogue.json"
 PARQUET = "table.parquet"
+BUNDLES = {"start.js": "page.js", "engine/engine.js": "engine/worker.js"}
+"""Scripts that a first answer needs, each joined from the modules of one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +75,8 @@ def build(store: Store, out: Path, *, live: bool = False) -> Built:
         browsed = as_json(browser_content(each, columns)).encode()
         files[f"{path}.json.gz"] = data = gzip.compress(browsed, 6, mtime=0)
         addresses[each.kind.name] = f"{path}.json.gz?v={_hash(data)}"
-    files |= _static(resources.files("flows.page") / "static")
+    static = _static(resources.files("flows.page") / "static")
+    files |= static | {bundle: bundled(first, static) for bundle, first in BUNDLES.items()}
     known = catalogue(found, addresses, table.version, version("privsweep"))
     known |= {"shipped": table.version == shipped_version(), "live": "api/ask" if live else None}
     known |= {"files": sorted([*files, CATALOGUE])}

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flows.answers.catalogue import meaning_of, typical_row
-from flows.answers.parse import LOADERS, SAMPLING
 from flows.answers.show import NEIGHBOURS
 from flows.page.statements import SENTENCES, neighbours_of
 from flows.page.stored import ProblemTable, without_rows
 from flows.page.symbols import asked, plain
-from flows.page.tabs import COMPARED, ENGINE, TABS
+from flows.page.tabs import ENGINE, TABS
 from privcore import METHODS, Problem
 from privcore.constraint import Constraint
 from privcore.parameter import Choice, Integer, Parameter, Real, Text
@@ -58,12 +57,6 @@ def catalogue(
             for method in METHODS
             if method.name in used
         },
-        "compare": COMPARED,
-        "loaders": [
-            {"sampling": sampling, "code": code, "problem": SAMPLING[sampling]}
-            for sampling, code in LOADERS.items()
-            if SAMPLING[sampling] in shown
-        ],
         "statement": SENTENCES,
     }
 

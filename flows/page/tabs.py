@@ -1,8 +1,6 @@
-"""The tabs of the page, and the schemes of its comparison."""
+"""The tabs of the page with stored answers."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from privcore import PROBLEMS, Problem
 from privcore.stored_names import SAMPLERS
@@ -37,55 +35,43 @@ class Tab:
 
 
 TABS = (
-    Tab(name="poisson", title="Poisson", sweep="quickstart", families=("poisson",)),
     Tab(
-        name="allocation",
-        title="Allocation",
+        name="table",
+        title="Lookup table",
         sweep="quickstart",
         families=(
+            "poisson",
             "allocation",
             "sampled-allocation",
             "laplace-allocation",
             "response-allocation",
             "renyi-allocation",
             "capped-response",
+            "shuffling",
+            *(word for word, sampler in SAMPLERS.items() if not sampler.family),
+            "unamplified",
+            "run",
+            "matrix",
         ),
     ),
-    Tab(name="shuffling", title="Shuffling", sweep="figure1", families=("shuffling",)),
-    Tab(
-        name="samplers",
-        title="Other samplers",
-        sweep="training-runs",
-        families=(*(word for word, sampler in SAMPLERS.items() if not sampler.family), "unamplified"),
-    ),
-    Tab(name="runs", title="Training runs", sweep="training-runs", families=("run",)),
     Tab(name="labels", title="Labels", sweep="labels-bounds"),
     Tab(name="auditing", title="Audits", sweep="audits-claims", families=("audit",)),
     Tab(name="membership", title="Membership", sweep="membership-claims"),
 )
+"""Tabs of stored answers, after the form of a training run; `static/index.html` names them."""
 
 ENGINE = tuple(
     f"{family}-{asks}"
-    for family in ("allocation", "sampled-allocation", "balls-in-bins", "poisson", "unamplified", "run")
+    for family in (
+        "allocation",
+        "sampled-allocation",
+        "balls-in-bins",
+        "poisson",
+        "fixed-size",
+        "unamplified",
+        "shuffling",
+        "run",
+    )
     for asks in ("epsilon", "delta")
 )
 """Problems that the engine of the page computes (`static/engine/questions.js`), so that they need no rows."""
-
-COMPARED: Mapping[str, Any] = {
-    "problem": "allocation-epsilon",
-    "schemes": [
-        {"title": "Random allocation", "problem": "allocation-epsilon"},
-        {"title": "Poisson sampling", "problem": "poisson-epsilon", "ratio": "sampling_probability"},
-        {
-            "title": "Shuffling, zero-out",
-            "problem": "shuffling-epsilon",
-            "once": True,
-            "redraw": {"one": "one-epoch", "several": "each-epoch"},
-            "adjacency": {"add-remove": "zero-out"},
-        },
-        {"title": "No amplification", "problem": "unamplified-epsilon"},
-    ],
-}
-"""The schemes that the macro `compare` of the store shows side by side: `ratio` is participations / steps,
-`once` means one participation in an epoch, `redraw` has the words for one and for several epochs, and
-`adjacency` the words that replace others."""

@@ -42,7 +42,7 @@ def _run(topic: str, rng: random.Random) -> Problem:
         "delta": rng.choice([1e-5, 1e-5, 1e-6, 1e-6, 1e-8, float(f"{1 / examples:.1g}"), 1 / examples]),
     }
     if topic == "shuffling":
-        fields["redraw"] = "one-epoch" if fields["epochs"] == 1 else "each-epoch"
+        fields |= {"redraw": "one-epoch" if fields["epochs"] == 1 else "each-epoch", "adjacency": "zero-out"}
     batch = rng.choice([size for size in BATCHES if size <= examples / 20])
     sizes = {} if topic == "unamplified" else {"examples": examples, "batch_size": batch}
     return from_sizes(find_problem(f"{topic}-epsilon"), fields | sizes)

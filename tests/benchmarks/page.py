@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flows.page.build import build
 from storage import open_store
-from tests.benchmarks import page_questions
+from tests.benchmarks import page_questions, page_start
 from tests.flows.page.browser import call, chromium, file_server, visit, wait
 from tests.flows.page.drawn import Asked, asked
 from tests.flows.page.stores import sample
@@ -99,6 +99,8 @@ def table() -> Iterator[str]:
     yield f"* The slowest question: `{json.dumps(slow.content)}`."
     yield ""
     yield from page_questions.table()
+    yield ""
+    yield from page_start.table()
 
 
 def _target(words: str, value: float, most: float) -> str:

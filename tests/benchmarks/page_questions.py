@@ -17,8 +17,8 @@ from tests.flows.page.browser import call, chromium, visit, wait
 
 ASK = """
     const [{ open }, { lookup, stated }, { narrow, tolerance }, { compute }, { covers }, { ask }] =
-        await Promise.all(["source.js", "lookup.js", "computed.js", "engine/client.js", "engine/questions.js",
-                           "source.js"].map(load));
+        await Promise.all(["table/source.js", "table/lookup.js", "table/computed.js", "engine/client.js",
+                           "engine/questions.js", "table/source.js"].map(load));
     const { catalogue, table } = await open();
     const decoded = (end) => (end === "inf" ? Infinity : end);
     const coded = (end) => (end === Infinity ? "inf" : end);
@@ -54,18 +54,8 @@ Ends = tuple[float, float] | None
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """Start `privsweep serve` over the shipped table; give its address."""
-    command = [
-        sys.executable,
-        "-m",
-        "flows.cli",
-        "serve",
-        "--store",
-        str(folder / "none"),
-        "--port",
-        "0",
-        "--json",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "flows.cli", "serve", "--port", "0", "--json"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:  # no store here
         try:
             assert process.stdout is not None
             yield json.loads(process.stdout.readline())["address"]
@@ -82,9 +72,9 @@ def answers() -> list[tuple[Ends, Ends, float]]:
         with served(folder) as address, chromium(folder / "profile") as browser:
             visit(browser, f"{address}#problem=allocation-epsilon")
             wait(browser, "#number")
-            for first in range(0, len(questions), 5):
-                some = json.loads(json.dumps(questions[first : first + 5]).replace("Infinity", '"inf"'))
-                found += json.loads(call(browser, ASK, *some))
+            for question in questions:
+                asked = json.loads(json.dumps(question).replace("Infinity", '"inf"'))
+                found += json.loads(call(browser, ASK, asked))
     return [(_ends(alone), _ends(live), seconds) for alone, live, seconds in found]
 
 

@@ -14,7 +14,7 @@ from tests.benchmarks.measure import head, measured, row, verdict
 RUNS = 30
 FURTHER: dict[str, dict[str, str]] = {
     "balls-in-bins": {"redraw": "once"},
-    "shuffling": {"redraw": "each-epoch"},
+    "shuffling": {"redraw": "each-epoch", "adjacency": "zero-out"},
     "fixed-size": {"adjacency": "zero-out"},
     "with-replacement": {"adjacency": "zero-out"},
     "truncated-poisson": {"adjacency": "zero-out"},

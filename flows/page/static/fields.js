@@ -14,8 +14,16 @@ export class DomainError extends Error {
 
 function refuse(field, text) {
   const shown = field.kind === "real" || field.kind === "integer" ? text.trim() || "nothing" : `'${text}'`;
-  throw new DomainError(field.name, `Expected ${field.name} in ${field.domain}, got ${shown.slice(0, 60)}.`);
+  throw new DomainError(field.name, `Expected ${field.label ?? field.name} in ${field.domain}, got ${shown.slice(0, 60)}.`);
 }
+
+/** A field of a form in words: a whole number, or a real one. */
+export const whole = (name, label, lower, upper) => ({
+  name, label, lower, upper, kind: "integer", domain: `{${exactly(lower)}, ..., ${exactly(upper)}}`,
+});
+export const real = (name, label, lower, upper) => ({
+  name, label, lower, upper, kind: "real", domain: `[${exactly(lower)}, ${exactly(upper)}]`,
+});
 
 /**
  * Return the value of one field.

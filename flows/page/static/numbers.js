@@ -8,16 +8,16 @@ function expanded(x) {
   return [mantissa.replace(".", ""), Number(exponent)];
 }
 
-function rounded(x, up) {
+function rounded(x, up, digits) {
   if (Number.isNaN(x)) throw new RangeError("Expected a number to print, got NaN.");
   if (!Number.isFinite(x)) return x > 0 ? "inf" : "-inf";
   if (x === 0) return "0";
   const [all, magnitude] = expanded(Math.abs(x));
   let exponent = magnitude;
-  let kept = all.slice(0, DIGITS);
-  if (up === x > 0 && /[1-9]/.test(all.slice(DIGITS))) {
+  let kept = all.slice(0, digits);
+  if (up === x > 0 && /[1-9]/.test(all.slice(digits))) {
     kept = String(Number(kept) + 1);
-    if (kept.length > DIGITS) exponent += 1;
+    if (kept.length > digits) exponent += 1;
   }
   return (x < 0 ? "-" : "") + written(kept.replace(/0+$/, ""), exponent);
 }
@@ -33,11 +33,11 @@ function written(digits, exponent) {
   return whole.length > exponent + 1 ? `${whole.slice(0, exponent + 1)}.${whole.slice(exponent + 1)}` : whole;
 }
 
-/** The smallest decimal of six digits that is at least x. */
-export const roundedUp = (x) => rounded(x, true);
+/** The smallest decimal of six digits, or another number of them, that is at least x. */
+export const roundedUp = (x, digits = DIGITS) => rounded(x, true, digits);
 
-/** The largest decimal of six digits that is at most x. */
-export const roundedDown = (x) => rounded(x, false);
+/** The largest decimal of six digits, or another number of them, that is at most x. */
+export const roundedDown = (x, digits = DIGITS) => rounded(x, false, digits);
 
 /** A value as people write it, without loss: the shortest text that reads back the same. */
 export function exactly(value) {

@@ -1,335 +1,86 @@
-// The page: tabs, the question in the form and in the address, and its answers.
+// The page: its tabs, and the address, which holds the question.
 
-import { onlyStored, show, showBox, showError } from "./answer.js";
-import { axes, drawChart } from "./chart.js";
-import { compare, complete, showCompared } from "./compare.js";
-import { connectNoise, curveOf, forget, offerCurve, offerNoise, tighten } from "./computed.js";
-import { hasStatement, KINDS, STATEMENT } from "./copies.js";
-import { at, fill, html } from "./dom.js";
-import { DomainError, question as asked } from "./fields.js";
-import { draw, drawLoaders, mark, UNKNOWN } from "./form.js";
-import { unstored } from "./hull.js";
-import { Contradiction, lookup, stated } from "./lookup.js";
-import { exactly } from "./numbers.js";
-import { ask, open, told } from "./source.js";
+import { at, fill } from "./dom.js";
+import { connect, leave, open } from "./run/run.js";
 
-const state = { source: null, catalogue: null, table: null, texts: {}, question: null, found: null, kind: "Python" };
-const last = new Map(); // texts by problem, so that a tab shows its last question again
-let [writing, drawing] = [0, 0];
+const RUN = "run";
+const tabs = [...document.querySelectorAll("[role=tab]")];
+const nameOf = (tab) => tab.id.slice("tab-".length);
 
-const tabOf = (name) => state.catalogue.tabs.find(({ problems }) => problems.includes(name));
-const fullest = ({ problems }) => {
-  const rows = (name) => state.catalogue.problems[name].rows;
-  return problems.reduce((best, name) => (rows(name) > rows(best) ? name : best));
-};
-const texts = (question) => Object.fromEntries(Object.entries(question).map(([name, value]) => [name, exactly(value)]));
+let loaded = null;
+
+/** The tables of stored answers, loaded once they are asked for. */
+const table = () => (loaded ??= import("./table/table.js"));
+
+/** Mark a tab as selected. */
+function highlight(name) {
+  for (const tab of tabs) {
+    const chosen = nameOf(tab) === name;
+    tab.setAttribute("aria-selected", chosen);
+    tab.tabIndex = chosen ? 0 : -1;
+    if (chosen) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+  at("run").hidden = name !== RUN;
+  at("panel").hidden = name === RUN;
+  at("panel").setAttribute("aria-labelledby", `tab-${name}`);
+}
 
 function notice(...said) {
   fill("notice", said);
-  at("notice").classList.remove("late");
   at("notice").hidden = !said.length;
 }
 
-// ------------------------------------------------------------------------------------------- tabs
+const failed = (error) => notice(error instanceof Error ? error.message : String(error));
 
-function drawTabs() {
-  const tabs = state.catalogue.tabs.map(({ name, title }) =>
-    html("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel" }, title),
-  );
-  fill("tabs", tabs);
-  tabs.forEach((tab, k) => {
-    tab.addEventListener("click", () => select(state.catalogue.tabs[k]).catch(failed));
-    tab.addEventListener("keydown", ({ key }) => {
-      const moves = { ArrowRight: k + 1, ArrowLeft: k - 1, Home: 0, End: tabs.length - 1 };
-      if (!(key in moves)) return;
-      const next = (moves[key] + tabs.length) % tabs.length;
-      tabs[next].focus();
-      select(state.catalogue.tabs[next]).catch(failed);
-    });
-  });
-}
-
-/** Mark a tab as selected, or none. */
-function highlight(tab) {
-  for (const [k, { name }] of state.catalogue.tabs.entries()) {
-    const chosen = name === tab?.name;
-    at(`tab-${name}`).setAttribute("aria-selected", chosen);
-    at(`tab-${name}`).tabIndex = chosen || (!tab && k === 0) ? 0 : -1;
-    if (chosen) at(`tab-${name}`).scrollIntoView({ block: "nearest", inline: "nearest" });
-  }
-  at("panel").setAttribute("aria-labelledby", tab ? `tab-${tab.name}` : "loaders-title");
-  at("loaders-section").hidden = true;
-}
-
-/** Ask for the loader of the training code, before any answer. */
-function askLoader() {
-  highlight(null);
-  state.wanted = null;
-  window.clearTimeout(writing);
-  at("content").hidden = true;
-  at("loaders-section").hidden = false;
+function select(name) {
+  highlight(name);
   notice();
-}
-
-async function select(tab) {
-  if (tab.problems.length) {
-    await choose(last.get(tab.name) ?? fullest(tab));
+  if (name === RUN) {
+    loaded?.then((tables) => tables.leave());
+    open(new URLSearchParams());
     return;
   }
-  highlight(tab);
-  state.wanted = null;
-  window.clearTimeout(writing);
-  at("content").hidden = true;
-  history.replaceState(null, "", `#tab=${tab.name}`);
-  const [run, build] = [`privsweep run ${tab.sweep}`, "privsweep page build"].map((each) => html("code", {}, each));
-  notice("Nothing is stored on this tab. ", run, " computes points to show, and ", build, " writes the page again.");
+  leave();
+  history.replaceState(null, "", `#tab=${name}`);
+  table().then(({ select: chosen }) => chosen(name, highlight)).catch(failed);
 }
 
-// -------------------------------------------------------------------------------------- questions
-
-/** The problem, the tab, the sampler and the texts of the fields that an address holds. */
-function addressed(hash) {
-  const given = new URLSearchParams(hash.replace(/^#/, ""));
-  const texts = Object.fromEntries(given);
-  const { problem = null, tab = null, sampling = null } = texts;
-  delete texts.problem;
-  delete texts.tab;
-  delete texts.sampling;
-  return { problem, tab, sampling, texts };
-}
-
-/** The address of a question, `#problem=allocation-epsilon&sigma=1`, or `#sampling=unknown&sigma=1`. */
-function addressOf(problem, texts, unknown) {
-  return `#${new URLSearchParams({ ...(unknown ? { sampling: "unknown" } : { problem }), ...texts })}`;
-}
-
-async function choose(name, given = last.get(`${name} texts`), unknown = false) {
-  const problem = state.catalogue.problems[name];
-  const tab = tabOf(name);
-  highlight(unknown ? null : tab);
-  fill(
-    "problem",
-    tab.problems.map((each) => html("option", { value: each, selected: each === name }, each.replaceAll("-", " "))),
-  );
-  state.wanted = name;
-  window.clearTimeout(writing);
-  at("content").setAttribute("aria-busy", "true"); // it shows another problem while the table loads
-  const table = await state.source.table(name);
-  if (state.wanted !== name) return; // another problem was chosen while the table was loading
-  at("content").removeAttribute("aria-busy");
-  state.table = table;
-  state.unknown = unknown;
-  at("content").classList.toggle("unknown", unknown);
-  if (!unknown) last.set(tab.name, name);
-  notice();
-  at("content").hidden = false;
-  at("content").classList.toggle("unstored", unstored(table));
-  fill("meaning", unknown ? UNKNOWN : problem.meaning, onlyStored(table));
-  const fields = axes(state.table);
-  fill("axis", fields.map((field) => html("option", { value: field.name, selected: field.name === "sigma" }, field.name.replaceAll("_", " "))));
-  at("chart-section").hidden = !fields.length || (!table.brackets.lower.length && !unstored(table));
-  at("compare-section").hidden = name !== state.catalogue.compare.problem;
-  offerStatement(problem);
-  showBox(state.table);
-  fill("footer", footer(problem));
-  const start = texts(problem.start);
-  redraw(Object.fromEntries(problem.fields.map((f) => [f.name, given?.[f.name] ?? preset(f, start, given)])));
-}
-
-/** The text of a field that is not given: nothing if a question must state it, so that the reader chooses. */
-function preset(field, start, given) {
-  if (field.stated) return "";
-  return given && field.default !== null ? exactly(field.default) : start[field.name];
-}
-
-function redraw(given) {
-  draw(state.table, given, answer);
-  answer(given);
-}
-
-/** Answer the question in the form, and show all results. */
-function answer(given) {
-  const { table, catalogue } = state;
-  last.set(`${table.problem.name} texts`, given);
-  fill("compare");
-  fill("compare-progress");
-  window.clearTimeout(writing);
-  writing = window.setTimeout(() => history.replaceState(null, "", addressOf(table.problem.name, given, state.unknown)), 150);
-  try {
-    state.question = asked(table.problem, given);
-    state.found = lookup(table, state.question);
-  } catch (error) {
-    if (!(error instanceof DomainError) && !(error instanceof Contradiction)) throw error;
-    state.question = null;
-    mark(error.field);
-    at("content").classList.add("refused");
-    showError(error.message);
-    if (state.unknown) fill("compare", html("p", { class: "error" }, error.message));
-    forget();
-    offerNoise(table.problem, null);
-    fill("computed");
-    at("compute").hidden = true;
-    fill("chart");
-    fill("curve");
-    showCopy();
-    return;
-  }
-  mark(null);
-  at("content").classList.remove("refused");
-  state.stated = stated(table, state.question);
-  show(state, (near) => {
-    redraw(texts(near));
-    at("answer").focus(); // the button no longer exists
-  });
-  window.cancelAnimationFrame(drawing);
-  drawing = window.requestAnimationFrame(showChart); // once a frame, however fast a slider moves
-  state.tight = null;
-  offerNoise(table.problem, state.question);
-  const headline = tighten(table.problem, state.question, state.found, (tight) => {
-    state.tight = tight;
-    showCopy();
-  });
-  fill("computed");
-  at("compute").hidden = !catalogue.live;
-  document.documentElement.dataset.firstAnswer ??= String(performance.now());
-  showCopy();
-  if (table.problem.name === catalogue.compare.problem) {
-    const { question } = state;
-    const current = () => state.question === question;
-    compare(state.source, question).then((rows) => {
-      if (!current()) return null;
-      showCompared(rows);
-      return complete(rows, headline, current);
-    }).catch(failed);
-  }
-}
-
-/** Compute the answer to the question in the form, if a server can. */
-async function compute() {
-  const { question, table, catalogue } = state;
-  if (state.computing === question) return; // pressed twice
-  state.computing = question;
-  fill("computed", html("p", {}, "Computing..."));
-  let shown;
-  try {
-    shown = told(table.problem, await ask(catalogue.live, table.problem, question));
-  } catch (error) {
-    shown = html("p", { class: "error" }, error.message);
-  }
-  if (state.computing === question) state.computing = null;
-  if (state.question === question) fill("computed", shown);
-}
-
-function showChart() {
-  const { table, question, found } = state;
-  const field = table.problem.fields.find(({ name }) => name === at("axis").value);
-  if (!field || !question) return;
-  const computed = curveOf(question, field);
-  if (unstored(table) && !computed.length) fill("chart");
-  else drawChart(table, question, unstored(table) ? state.tight : found, field, computed);
-  offerCurve(table, question, field, showChart);
-}
-
-function showCopy() {
-  const text = state.question ? KINDS[state.kind](state) : "";
-  at("copy-text").textContent = text ?? "A statement needs a proved upper end, which this answer lacks.";
-  at("copy-button").disabled = !text;
-  at("copied").textContent = "";
-}
-
-// ------------------------------------------------------------------------------------------ parts
-
-function drawKinds() {
-  const choices = Object.keys(KINDS).map((kind) => {
-    const input = html("input", { type: "radio", name: "copy", value: kind, checked: kind === state.kind });
-    input.addEventListener("change", () => {
-      state.kind = kind;
-      showCopy();
-    });
-    return html("label", {}, input, html("span", {}, kind));
-  });
-  at("copy-kinds").append(...choices);
-  at("copy-button").addEventListener("click", async () => {
-    const text = at("copy-text");
-    window.getSelection().selectAllChildren(text);
-    try {
-      await navigator.clipboard.writeText(text.textContent);
-      at("copied").textContent = "Copied.";
-    } catch {
-      at("copied").textContent = "Selected; copy it with the keys of your system.";
-    }
-  });
-}
-
-/** Offer the privacy statement only for problems that have one. */
-function offerStatement(problem) {
-  const input = document.querySelector(`#copy-kinds input[value="${STATEMENT}"]`);
-  input.parentElement.hidden = !hasStatement(problem);
-  if (!input.checked || hasStatement(problem)) return;
-  [state.kind] = Object.keys(KINDS);
-  document.querySelector(`#copy-kinds input[value="${state.kind}"]`).checked = true;
-}
-
-function footer({ file, name }) {
-  const { release, version, date, rows } = state.catalogue;
-  const link = (href, text) => html("a", { href, download: true }, text);
-  return [
-    html("p", {}, `privsweep ${release}, table ${version} of ${date}, ${rows} rows. Every end is proved, unless a confidence or an import is shown with it.`),
-    html(
-      "p",
-      {},
-      "Download: ",
-      link("table.parquet", "all answers (Parquet)"),
-      ", ",
-      file ? [link(`data/${name}.parquet`, `${name} (Parquet)`), ", "] : null,
-      link("catalogue.json", "catalogue (JSON)"),
-    ),
-  ];
-}
-
-function failed(error) {
-  notice(error instanceof Error ? error.message : String(error));
-}
-
-/** Show the question in the address, with a note if its problem is not stored; otherwise ask for the loader. */
+/** Show the question in the address. */
 async function follow() {
-  const { problem, tab, sampling, texts: given } = addressed(window.location.hash);
-  const { catalogue } = state;
-  if (sampling === "unknown") {
-    await choose(catalogue.compare.problem, given, true);
-    return;
+  const given = new URLSearchParams(window.location.hash.replace(/^#/, ""));
+  notice();
+  if (given.has("problem") || tabs.some((tab) => nameOf(tab) === given.get("tab") && given.get("tab") !== RUN)) {
+    leave();
+    highlight(given.get("tab") ?? "table"); // until the table has loaded
+    const known = await (await table()).follow(given, highlight);
+    if (known) return;
+    notice(`This table has no problem ${given.get("problem").slice(0, 60)}; choose a tab.`);
   }
-  if (problem !== null && catalogue.problems[problem] && tabOf(problem)) {
-    await choose(problem, given);
-    return;
-  }
-  const named = catalogue.tabs.find(({ name }) => name === tab);
-  if (named) await select(named);
-  else askLoader();
-  if (problem !== null) notice(`This table has no problem ${problem.slice(0, 60)}; choose a loader or a tab.`);
+  highlight(RUN);
+  open(given);
 }
 
-async function start() {
-  drawKinds();
-  connectNoise();
-  state.source = await open();
-  state.catalogue = state.source.catalogue;
-  const { version, date } = state.catalogue;
-  at("edition").textContent = `Table ${version}${date ? `, ${date}` : ""}`;
-  drawTabs();
-  const { loaders, compare: compared } = state.catalogue;
-  const unknown = () => choose(compared.problem, { participations: "1" }, true); // all samplers have this number
-  drawLoaders(loaders, (name) => (name ? choose(name) : unknown()).catch(failed));
-  at("problem").addEventListener("change", ({ target }) => choose(target.value).catch(failed));
-  at("axis").addEventListener("change", showChart);
-  at("skip").addEventListener("click", (event) => {
-    event.preventDefault(); // the address holds the question
-    const shown = ["answer", "compare", "loaders-section"].find((id) => at(id).checkVisibility());
-    at(shown ?? "panel").focus();
+tabs.forEach((tab, k) => {
+  tab.addEventListener("click", () => select(nameOf(tab)));
+  tab.addEventListener("keydown", ({ key }) => {
+    const moves = { ArrowRight: k + 1, ArrowLeft: k - 1, Home: 0, End: tabs.length - 1 };
+    if (!(key in moves)) return;
+    const next = tabs[(moves[key] + tabs.length) % tabs.length];
+    next.focus();
+    select(nameOf(next));
   });
-  at("compute").addEventListener("click", compute);
-  window.addEventListener("hashchange", () => follow().catch(failed));
-  await follow();
+});
+at("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address holds the question
+  const shown = ["run-answer", "answer"].find((id) => at(id).checkVisibility());
+  at(shown ?? "panel").focus();
+});
+window.addEventListener("hashchange", () => follow().catch(failed));
+connect();
+if (window.location.protocol === "file:") {
+  notice("A browser that opens this page as a file lets it neither compute nor load its data; it needs a file server. Run in its folder: python3 -m http.server --bind 127.0.0.1");
+} else {
+  follow().catch(failed);
+  // after the first answer, which needs the line
+  window.setTimeout(() => navigator.serviceWorker?.register("offline.js").catch(() => {}), 5000);
 }
-
-start().catch(failed);

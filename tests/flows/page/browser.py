@@ -160,6 +160,16 @@ def text(browser: webdriver.Chrome, name: str) -> str:
     return str(browser.find_element(By.ID, name).text)
 
 
+def await_curve(browser: webdriver.Chrome) -> None:
+    """Wait for the end of the curve of a run, which needs a click where a bracket takes long."""
+
+    def ended(page: webdriver.Chrome) -> bool:
+        said = text(page, "curve-said")
+        return bool(said) and not said.startswith("Computing")
+
+    read(browser, ended)
+
+
 def copied(browser: webdriver.Chrome, kind: str) -> str:
     """Return the text that the page offers to copy."""
     choice = f"#copy-kinds input[value='{kind}']"

@@ -32,7 +32,7 @@ CONSTRAINED = [kind for kind in PROBLEMS if constraints(kind)]
 
 ASK = """
     const [{ open }, { question, DomainError }, { lookup, Contradiction }] =
-        await Promise.all(["source.js", "fields.js", "lookup.js"].map(load));
+        await Promise.all(["table/source.js", "fields.js", "table/lookup.js"].map(load));
     const source = await open();
     const answers = [];
     for (const [name, texts] of given) {
@@ -258,7 +258,7 @@ def test_every_problem_has_a_sweep_file_that_extends_the_store_by_a_question(
 ) -> None:
     body = """
         const [{ open }, { extension }, { question }] =
-            await Promise.all(["source.js", "hull.js", "fields.js"].map(load));
+            await Promise.all(["table/source.js", "table/hull.js", "fields.js"].map(load));
         const { catalogue } = await open();
         return Object.values(catalogue.problems).filter(({ rows }) => rows > 0).map((problem) =>
             [problem.name, problem.start, extension(problem, question(problem, problem.start))]);

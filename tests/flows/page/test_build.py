@@ -1,3 +1,5 @@
+import base64
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -136,6 +138,20 @@ def test_the_command_tells_what_it_built(root: Path, tmp_path: Path, privsweep: 
 def test_every_problem_has_one_tab() -> None:
     shown = [kind.name for tab in TABS for kind in tab.problems]
     assert sorted(shown) == sorted(kind.name for kind in PROBLEMS)
+
+
+def test_the_policy_of_the_page_allows_the_one_script_in_the_document(repository: Path) -> None:
+    document = (repository / "flows" / "page" / "static" / "index.html").read_text(encoding="utf-8")
+    (script,) = re.findall(r"<script>(.*?)</script>", document, re.DOTALL)
+    known = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'self' 'sha256-{known}';" in document
+
+
+def test_the_document_names_the_tabs(repository: Path) -> None:
+    document = (repository / "flows" / "page" / "static" / "index.html").read_text(encoding="utf-8")
+    named = re.findall(r'id="tab-(\w+)"[^>]*>([^<]*)<', document)
+    assert named[0] == ("run", "My training run")
+    assert set(named[1:]) == {(tab.name, tab.title) for tab in TABS}
 
 
 @pytest.mark.parametrize("tab", TABS, ids=lambda tab: tab.name)

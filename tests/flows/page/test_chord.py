@@ -12,7 +12,7 @@ from tests.flows.page.browser import call, visit, wait
 pytestmark = pytest.mark.xdist_group("page")
 
 COMPUTED = """
-    const { epsilonAbove, epsilonBelow } = await load("lookup.js");
+    const { epsilonAbove, epsilonBelow } = await load("table/lookup.js");
     return JSON.stringify(given.map(([delta, one, other, below]) =>
         below ? epsilonBelow(delta, one, other) : epsilonAbove(delta, one, other)));
 """
@@ -30,7 +30,7 @@ def test_chords_have_the_bits_of_python(browser: webdriver.Chrome, page: str) ->
             [one, [two, most], [three, least], True],
             [three, [two, least], [one, most], True],
         ]
-    visit(browser, f"{page}#tab=poisson")
+    visit(browser, f"{page}#problem=poisson-epsilon")
     wait(browser, "#number")
     found = json.loads(call(browser, COMPUTED, *asked))
     expected = [

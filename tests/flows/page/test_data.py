@@ -24,7 +24,7 @@ DELTA: dict[str, Any] = {"sigma": 1.0, "steps": 10, "epsilon": 1.0}
 LIKELY = Answer.enclosure(0.1, 0.2, confidence=0.99)
 
 COLUMNS = """
-    const { open } = await load("source.js");
+    const { open } = await load("table/source.js");
     const { brackets, stated, methods } = await (await open()).table(given[0]);
     const text = (x) => (typeof x === "number" ? String(x) : x);
     const named = (k) => methods[k] ?? null;

@@ -45,6 +45,6 @@ def test_firefox_shows_a_stored_and_a_computed_bracket_and_complains_about_nothi
         shown = fox.text(selector)
         assert re.search(r"ε (∈ \[|≤ |≥ )[0-9.]+", shown), shown
         assert shown == wait(browser, selector).text
-    assert any(url.endswith("/engine/worker.js") for url in fox.requested)
+    assert any(url.endswith("/engine/engine.js") for url in fox.requested)
     assert [url for url in fox.requested if not url.startswith((origin, "about:", "data:"))] == []
     assert fox.complaints == []

@@ -1,7 +1,6 @@
 """The page marks brackets that rest on imported rows, as lookups do."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from selenium import webdriver
@@ -10,7 +9,7 @@ from flows.page.build import build
 from privcore import Answer
 from storage import open_store
 from tests.flows.page.browser import copied, text, visit, wait
-from tests.storage.made_up import claimed, epsilon, imported, put, put_each, row
+from tests.storage.made_up import epsilon, imported, put, row
 
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("page")]
 
@@ -74,23 +73,3 @@ def test_a_contradiction_names_the_table_of_an_imported_end_and_calls_nothing_pr
     assert f"unamplified.exact (imported from the table {version}) at most 1.1" in shown
     assert "has at least 2, but" in shown
     assert "proved" not in shown
-
-
-def test_a_comparison_keeps_the_notice_of_a_contradiction_next_to_the_computed_bracket(
-    browser: webdriver.Chrome, origin: str, folder: Path
-) -> None:
-    run: dict[str, Any] = {"sigma": 1.0, "delta": 1e-6, "steps": 100}
-    poisson: dict[str, Any] = {**run, "sampling_probability": 0.01}
-    false = claimed("poisson-epsilon", "poisson.renyi", Answer.at_most(0.1), **poisson)
-    version = imported(folder / "schemes", false).version
-    own = [
-        claimed("poisson-epsilon", "poisson.certified", Answer.enclosure(0.951, 0.9591), **poisson),
-        claimed("allocation-epsilon", "allocation.certified", Answer.enclosure(0.856, 0.86), **run),
-    ]
-    put_each(folder / "schemes", own)
-    with open_store(folder / "schemes") as store:
-        build(store, folder / "www" / "schemes")
-    visit(browser, f"{origin}/schemes/#problem=allocation-epsilon&sigma=1&steps=100&delta=1e-6")
-    wait(browser, "#compare .error")
-    assert "computed in this browser" in text(browser, "compare")
-    assert f"(imported from the table {version}) at most 0.1" in text(browser, "compare")

@@ -21,6 +21,7 @@ from flows.cli.app import run
 from flows.page.tabs import TABS
 from flows.printing import rounded_down, rounded_up
 from tests.flows.page.browser import (
+    await_curve,
     call,
     click,
     complaints,
@@ -44,14 +45,15 @@ HOSTILE = "\"><img src=x onerror=window.hacked=1><script>window.hacked=1</script
 
 TEXTS_THAT_COLLIDE = """
     const box = (e) => e.getBoundingClientRect();
-    const texts = [...document.querySelectorAll("#chart text")];
-    const all = box(document.querySelector("#chart svg"));
+    const texts = [...document.querySelectorAll(`${arguments[0]} text`)];
+    const all = box(document.querySelector(`${arguments[0]} svg`));
     const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
     const inside = (a) => a.left >= all.left - 1 && a.right <= all.right + 1 && a.top >= all.top - 1;
     return texts.filter((e) => !inside(box(e)) || texts.some((o) => o !== e && !apart(box(e), box(o))))
         .map((e) => e.textContent);
 """
 """Texts of the chart that are cut off, or lie over others."""
+RUN = "#loader=balls-in-bins&n=60000&batch=256&epochs=10&noise=1.1&delta=1e-5"
 ALLOCATION = "#problem=allocation-epsilon&sigma=2&steps=100&delta=1e-6"
 
 
@@ -67,7 +69,7 @@ def scheme(request: pytest.FixtureRequest, browser: webdriver.Chrome) -> Any:
 def test_no_request_leaves_the_origin(browser: webdriver.Chrome, page: str, origin: str) -> None:
     browser.get("about:blank")
     requested(browser), complaints(browser)
-    visit(browser, f"{page}#tab=poisson")
+    visit(browser, f"{page}#problem=poisson-epsilon")
     wait(browser, "#number")
     for tab in TABS:
         click(browser, f"#tab-{tab.name}")
@@ -82,7 +84,7 @@ def test_no_request_leaves_the_origin(browser: webdriver.Chrome, page: str, orig
 def test_the_first_answer_comes_within_a_second(browser: webdriver.Chrome, page: str) -> None:
     milliseconds = []
     for _ in range(3):
-        visit(browser, f"{page}#tab=poisson")
+        visit(browser, f"{page}#problem=poisson-epsilon")
         wait(browser, "#number")
         milliseconds.append(
             float(browser.execute_script("return document.documentElement.dataset.firstAnswer"))
@@ -91,7 +93,7 @@ def test_the_first_answer_comes_within_a_second(browser: webdriver.Chrome, page:
 
 
 def test_the_policy_of_the_page_refuses_other_origins(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, f"{page}#tab=poisson")
+    visit(browser, f"{page}#problem=poisson-epsilon")
     wait(browser, "#number")
     refused = call(browser, "return fetch('http://127.0.0.1:9/').then(() => false, () => true)")
     assert refused
@@ -103,10 +105,11 @@ def test_what_a_link_holds_is_only_ever_text(browser: webdriver.Chrome, page: st
     quoted = urllib.parse.quote(HOSTILE)
     start = "" if where in {"problem", "tab"} else "problem=unamplified-epsilon&"
     visit(browser, f"{page}#{start}{where}={quoted}")
-    wait(browser, "#content" if start else "#loaders button")
+    wait(browser, "#content" if start else "#run-loader")
     if where in {"sigma", "adjacency"}:
         assert HOSTILE[:40] in text(browser, "bracket")
     if where == "problem":
+        wait(browser, "#notice")
         assert HOSTILE[:40] in text(browser, "notice")
     assert browser.execute_script("return window.hacked") is None
     assert browser.find_elements(By.CSS_SELECTOR, "img, body script, [onerror]") == []
@@ -149,7 +152,7 @@ def test_tab_reaches_everything_in_the_order_of_the_page(browser: webdriver.Chro
     visit(browser, page + ALLOCATION)
     wait(browser, "#number")
     browser.find_element(
-        By.TAG_NAME, "h1"
+        By.CLASS_NAME, "brand"
     ).click()  # some versions of Chromium begin at the field of the address
     reached = []
     for _ in range(60):
@@ -168,7 +171,7 @@ def test_tab_reaches_everything_in_the_order_of_the_page(browser: webdriver.Chro
         if browser.find_elements(By.ID, f"{kind}-{name}")
     ]
     wanted = [
-        "tab-allocation",
+        "tab-table",
         "problem",
         *fields,
         "exact-adjacency",
@@ -211,7 +214,7 @@ def test_what_is_no_number_for_python_is_none_here(browser: webdriver.Chrome, pa
     words += ["1,5", "1.000.000", "1_0", "1 2", "0x1", "\u0661", "\uff11"]
     numbers = ["1e-300", " 12\n", "+1.", ".5E-3", "0e-999", "-0", "inf", "1e22"]
     body = "const { number } = await load('numbers.js'); return given.map((each) => String(number(each)));"
-    visit(browser, f"{page}#tab=poisson")
+    visit(browser, f"{page}#problem=poisson-epsilon")
     assert set(call(browser, body, *words)) == {"NaN"}
     assert [float(each.lower().replace("infinity", "inf")) for each in call(browser, body, *numbers)] == list(
         map(float, numbers)
@@ -221,7 +224,7 @@ def test_what_is_no_number_for_python_is_none_here(browser: webdriver.Chrome, pa
 def test_a_problem_that_does_not_load_shows_no_number_of_another(
     browser: webdriver.Chrome, page: str
 ) -> None:
-    visit(browser, f"{page}#tab=poisson")
+    visit(browser, f"{page}#problem=poisson-epsilon")
     wait(browser, "#number")
     browser.execute_cdp_cmd("Network.enable", {})
     browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/label-*"]})
@@ -231,7 +234,7 @@ def test_a_problem_that_does_not_load_shows_no_number_of_another(
         assert not browser.find_element(By.ID, "number").is_displayed()
     finally:
         browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
-    click(browser, "#tab-allocation")
+    click(browser, "#tab-table")
     wait(browser, "#number")
     assert not browser.find_element(By.ID, "notice").is_displayed()
 
@@ -245,17 +248,18 @@ def test_opened_as_a_file_it_says_that_it_needs_a_server(
 
 
 def test_arrows_move_between_the_tabs(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, f"{page}#tab=poisson")
+    visit(browser, f"{page}#problem=poisson-epsilon")
     wait(browser, "#number")
-    tab = browser.find_element(By.ID, "tab-allocation")
-    tab.send_keys(Keys.ARROW_LEFT)
-    assert browser.switch_to.active_element.get_attribute("id") == "tab-poisson"
-    browser.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
+    browser.find_element(By.ID, "tab-table").send_keys(Keys.ARROW_LEFT)
     assert browser.switch_to.active_element.get_attribute("id") == "tab-membership"
-    browser.switch_to.active_element.send_keys(Keys.HOME, Keys.ARROW_RIGHT)
-    assert browser.switch_to.active_element.get_attribute("id") == "tab-allocation"
-    assert browser.find_element(By.ID, "tab-allocation").get_attribute("aria-selected") == "true"
-    assert browser.find_element(By.ID, "panel").get_attribute("aria-labelledby") == "tab-allocation"
+    browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert browser.switch_to.active_element.get_attribute("id") == "tab-run"
+    assert browser.find_element(By.ID, "run-form").is_displayed()
+    browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert browser.switch_to.active_element.get_attribute("id") == "tab-labels"
+    wait(browser, "#number")
+    assert browser.find_element(By.ID, "tab-labels").get_attribute("aria-selected") == "true"
+    assert browser.find_element(By.ID, "panel").get_attribute("aria-labelledby") == "tab-labels"
 
 
 def choose(browser: webdriver.Chrome) -> None:
@@ -286,12 +290,33 @@ def test_everything_has_a_name_and_fits_a_phone(
     assert browser.execute_script("return document.documentElement.scrollWidth") <= phone["width"]
     assert browser.execute_script("return innerWidth") == phone["width"]
     wait(browser, "#chart svg")
-    assert browser.execute_script(TEXTS_THAT_COLLIDE) == []
+    assert browser.execute_script(TEXTS_THAT_COLLIDE, "#chart") == []
 
 
-def test_text_is_readable_in_light_and_dark(browser: webdriver.Chrome, page: str, scheme: str) -> None:
-    visit(browser, f"{page}#problem=allocation-epsilon&sigma=0.01&steps=100&delta=1e-6")
-    wait(browser, "#number")
+@pytest.mark.parametrize("width", [320, 360, 1360])
+def test_the_form_of_a_run_has_names_and_fits_every_screen(
+    browser: webdriver.Chrome, page: str, phone: dict[str, Any], width: int
+) -> None:
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone | {"width": width})
+    visit(browser, page + RUN)
+    await_curve(browser)
+    names = read(browser, names_of_controls)
+    assert len(names) > 20
+    assert [control for control, name in names if not name.strip()] == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    for chart in ("#attack", "#run-curve"):
+        assert browser.execute_script(TEXTS_THAT_COLLIDE, chart) == [], chart
+
+
+@pytest.mark.parametrize(
+    ("where", "shows"),
+    [("#problem=allocation-epsilon&sigma=0.01&steps=100&delta=1e-6", "#number"), (RUN, "#run-curve output")],
+)
+def test_text_is_readable_in_light_and_dark(
+    browser: webdriver.Chrome, page: str, scheme: str, where: str, shows: str
+) -> None:
+    visit(browser, page + where)
+    wait(browser, shows)
     found = browser.execute_script(
         """
         const channel = (c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);

@@ -16,14 +16,14 @@ from tests.flows.page.browser import call, complaints, text, visit, wait
 pytestmark = pytest.mark.xdist_group("page")
 
 COMPUTED = """
-    const { steps, rate } = await load("form.js");
+    const { steps, rate } = await load("sizes.js");
     const each = ([n, b]) => [String(steps(n, b, false)), String(steps(n, b, true)), rate(n, b)];
     return JSON.stringify(given.map(each));
 """
 
 
 def test_steps_and_rates_are_those_of_python(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, f"{page}#tab=poisson")
+    visit(browser, f"{page}#problem=poisson-epsilon")
     wait(browser, "#number")
     drawn = random.Random(5)
     pairs = [(n := drawn.randint(1, 10 ** drawn.randint(1, 15)), drawn.randint(1, n)) for _ in range(2000)]

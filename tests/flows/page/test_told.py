@@ -19,7 +19,7 @@ from flows.spec.sweep import parse
 from privcore import find_problem
 from storage import open_store
 from storage.table.lookup_table import lookup_table, read_lookup_table
-from tests.flows.page.browser import call, click, complaints, copied, read, shown, text, visit, wait
+from tests.flows.page.browser import call, click, complaints, copied, text, visit, wait
 
 pytestmark = [pytest.mark.sampled(2), pytest.mark.xdist_group("page")]
 
@@ -79,12 +79,12 @@ def test_a_contradiction_beside_the_question_hides_no_answer_and_offers_none(
 
 def test_an_infinite_live_answer_is_told(browser: webdriver.Chrome, page: str) -> None:
     body = """
-        const { told } = await load("source.js");
+        const { told } = await load("table/source.js");
         const ends = { lower: "inf", upper: "inf", status: "ok" };
         const methods = [{ ...ends, name: "unamplified.exact", seconds: 0.1, detail: "" }];
         return told({ symbol: "ε", asks: "epsilon" }, { ...ends, confidence: 1, methods }).textContent;
     """
-    visit(browser, f"{page}#tab=poisson")
+    visit(browser, f"{page}#problem=poisson-epsilon")
     assert "ε ≥ inf proved, computed now" in call(browser, body)
 
 
@@ -143,36 +143,6 @@ def test_latex_and_citation_name_the_table(browser: webdriver.Chrome, page: str)
     assert version in latex
     assert version in citation
     assert "arXiv" in citation
-
-
-def lines_of_comparison(page: webdriver.Chrome) -> list[str]:
-    return [row.text for row in shown(page, "#compare tbody tr")]
-
-
-@pytest.mark.thorough
-def test_the_compared_schemes_are_those_of_the_store(
-    browser: webdriver.Chrome, page: str, store: Path
-) -> None:
-    visit(browser, f"{page}#problem=allocation-epsilon&sigma=2&steps=10&delta=1e-6")
-    lines = read(browser, lines_of_comparison)
-    with open_store(store) as opened:
-        rows = opened.sql("from compare(sigma := 2.0, steps := 10, delta := 1e-6)").to_pylist()
-    assert len(lines) == len(rows) == 4
-    for line, row in zip(lines, rows, strict=True):
-        assert row["lower"] == 0 or rounded_down(row["lower"]) in line
-        assert row["upper"] == float("inf") or rounded_up(row["upper"]) in line
-
-
-@pytest.mark.sampled(1)
-def test_without_amplification_unused_steps_change_nothing(
-    browser: webdriver.Chrome, page: str, store: Path
-) -> None:
-    visit(browser, f"{page}#problem=allocation-epsilon&sigma=2&steps=100&delta=1e-6")
-    line = read(browser, lines_of_comparison)[-1]
-    with open_store(store) as opened:
-        found = opened.lookup(find_problem("unamplified-epsilon").from_fields({"sigma": 2.0, "delta": 1e-6}))
-    assert found is not None
-    assert f"[{rounded_down(found.lower)}, {rounded_up(found.upper)}]" in line
 
 
 def test_the_chart_says_what_it_shows_and_marks_the_question(browser: webdriver.Chrome, page: str) -> None:

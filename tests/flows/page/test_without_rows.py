@@ -27,10 +27,12 @@ KEPT: dict[str, Any] = {
 
 
 def test_the_page_has_every_problem_of_its_engine(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, f"{page}#tab=poisson")
+    visit(browser, f"{page}#problem=poisson-epsilon")
     wait(browser, "#number")
     assert tuple(call(browser, "return (await load('engine/questions.js')).PROBLEMS;")) == ENGINE
-    catalogue = call(browser, "return (await load('source.js')).open().then(({ catalogue }) => catalogue);")
+    catalogue = call(
+        browser, "return (await load('table/source.js')).open().then(({ catalogue }) => catalogue);"
+    )
     assert set(ENGINE) <= set(catalogue["problems"])
     assert catalogue["problems"][BINS]["rows"] == 0
 
@@ -67,16 +69,20 @@ def test_phases_of_a_run_are_typed(browser: webdriver.Chrome, origin: str, ties:
     wait(browser, "#tight")
     assert "none(sigma=3,steps=2)" in copied(browser, "Command line")
     field.send_keys(Keys.CONTROL, "a")
-    field.send_keys("shuffling(sigma=2,steps=50,epochs=1,redraw=one-epoch)")
-    assert "allocation, balls-in-bins, poisson and none" in wait(browser, "#not-computed").text
+    field.send_keys("labels(sigma=2,steps=50)")
+    assert "balls-in-bins, poisson, fixed-size, shuffling and none" in wait(browser, "#not-computed").text
     assert shown.startswith("ε ∈ [")
 
 
 def test_a_problem_without_trends_says_where_it_has_answers(browser: webdriver.Chrome, page: str) -> None:
-    visit(browser, f"{page}#problem=shuffling-epsilon&sigma=2&steps=77&delta=1e-6&adjacency=zero-out")
-    wait(browser, "#number")
-    assert "only at the stored values of steps; for others, the command line" in text(browser, "meaning")
-    assert copied(browser, "Command line").startswith("privsweep ask shuffling-epsilon ")
+    visit(
+        browser,
+        f"{page}#problem=audit-epsilon&canaries=100&guesses=50&correct=45&delta=1e-5&design=independent",
+    )
+    wait(browser, "#bracket .number")
+    assert "There are answers only at the stored values of canaries" in text(browser, "meaning")
+    assert "; for others, the command line" in text(browser, "meaning")
+    assert copied(browser, "Command line").startswith('privsweep sql "from audit_epsilon ')
     visit(browser, f"{page}#problem=poisson-epsilon")
     wait(browser, "#number")
     assert "only at the stored" not in text(browser, "meaning")

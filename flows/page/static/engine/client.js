@@ -5,17 +5,18 @@ const waiting = new Map(); // promises by number of the question
 
 function started() {
   if (worker) return worker;
-  worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+  worker = globalThis.engine ?? new Worker(new URL("engine.js", import.meta.url)); // the page may have started one
+  globalThis.engine = null;
   worker.onmessage = ({ data }) => {
-    const asked = waiting.get(data.id);
-    if (!asked) return;
+    const one = waiting.get(data.id);
+    if (!one) return;
     if (data.progress) {
-      asked.onProgress(data.progress);
+      one.onProgress(data.progress);
       return;
     }
     waiting.delete(data.id);
-    if (data.error) asked.reject(new Error(data.error));
-    else asked.resolve(data.found);
+    if (data.error) one.reject(new Error(data.error));
+    else one.resolve(data.found);
   };
   worker.onerror = () => stop("The engine of the page could not be started.");
   return worker;
@@ -40,10 +41,26 @@ export function stop(sentence = "The computation was stopped.") {
  * @returns A promise of `{lower, upper, seconds, detail}`; it fails with one sentence.
  */
 export function compute({ problem, fields, tolerance = 0.01, target }, onProgress = () => {}) {
+  return asked({ problem, fields, tolerance, target }, onProgress);
+}
+
+/**
+ * Proved brackets of the largest true positive rates of membership tests of a run.
+ *
+ * @param asked `problem`, the stored name of a problem about epsilon or delta, whose run counts; `fields` by name,
+ *   without epsilon and delta; `rates`, the false positive rates, in (0, 1); and `tolerance`.
+ * @param onProgress As for `compute`.
+ * @returns A promise of `{rates, lower, upper, seconds, detail}` with lists; it fails with one sentence.
+ */
+export function tradeoff({ problem, fields, rates, tolerance = 0.01 }, onProgress = () => {}) {
+  return asked({ problem, fields, tolerance, rates }, onProgress);
+}
+
+function asked(question, onProgress) {
   last += 1;
   const id = last;
   return new Promise((resolve, reject) => {
     waiting.set(id, { resolve, reject, onProgress });
-    started().postMessage({ id, problem, fields, tolerance, target });
+    started().postMessage({ id, ...question });
   });
 }

@@ -63,6 +63,9 @@ export function probed(nodes, { tail, share, most }, fineness) {
     if (node.kind === "step") {
       const reach = reachOf(tail);
       found.push(step(node, placesOf(node, reach, () => fineness), reach, true));
+    } else if (node.kind === "given") {
+      found.push(node.given(tail * node.copies));
+      node.size = found[found.length - 1].values.length;
     } else if (node.kind === "mixed") found.push(mixed(found[node.a], node.rate));
     else {
       const [a, b] = operands(node, found);
@@ -95,8 +98,10 @@ export function evaluated(nodes, grids, { tail, most }, onPairs) {
   for (let k = 0; k <= last; k += 1) {
     const node = nodes[k];
     if (!combines(node)) {
-      const simple = (found, upper) =>
-        node.kind === "step" ? step(node, grids[k].places, reachOf(tail), upper) : mixed(found[node.a], node.rate);
+      const simple = (found, upper) => {
+        if (node.kind === "given") return node.given(tail * node.copies);
+        return node.kind === "step" ? step(node, grids[k].places, reachOf(tail), upper) : mixed(found[node.a], node.rate);
+      };
       uppers.push(simple(uppers, true));
       lowers.push(simple(lowers, false));
       continue;

@@ -23,12 +23,17 @@ export function gaussianDelta(mu, epsilon) {
   const a = epsilon / mu - mu / 2;
   if (a > 37) return { lower: 0, upper: 1e-295 };
   if (a < -1e6) return { lower: 0, upper: 1 };
+  return integral(a, mu, terms);
+}
+
+/** The integral beyond a; without mu that of phi alone, the probability of a standard normal number beyond a. */
+function integral(a, mu = Infinity, terms = Math.abs(a)) {
   const positive = Math.max(a, 0);
   const end = Math.sqrt(positive * positive + FAR);
   const start = Math.max(a, -11);
   let [sum, from] = [0, start];
   while (from < end) {
-    const flat = mu * (from - a) > 44; // there 1 - exp(-mu (u - a)) is 1 within 1e-19
+    const flat = mu === Infinity || mu * (from - a) > 44; // there 1 - exp(-mu (u - a)) is 1 within 1e-19
     const steep = Math.max(Math.abs(from), 1) + 0.4 + (flat ? 0 : mu);
     const width = Math.min((2 * STEEPEST) / steep, 0.2, end - from);
     for (let k = 0; k < 8; k += 1) {
@@ -51,6 +56,40 @@ export function gaussianEpsilon(mu, delta) {
   if (gaussianDelta(mu, 0).upper <= delta) return { lower: 0, upper: 0 };
   const upper = last(0, most, (epsilon) => gaussianDelta(mu, epsilon).upper > delta)[1];
   const lower = last(0, upper, (epsilon) => gaussianDelta(mu, epsilon).lower > delta)[0];
+  return { lower, upper };
+}
+
+/** The probability of a standard normal number beyond a. */
+function tail(a) {
+  if (a > 37) return { lower: 0, upper: 1e-295 };
+  return a < -37 ? { lower: 1 - UNIT, upper: 1 } : integral(a);
+}
+
+/** The probability beyond a, about. */
+export const tailOf = (a) => tail(a).upper;
+
+/** The number beyond which a standard normal one is with this probability, about. */
+export function quantile(rate) {
+  // Newton's method for the logarithm of the tail
+  let a = Math.sqrt(-2 * log(2 * Math.min(rate, 1 - rate))) * (rate < 0.5 ? 1 : -1);
+  for (let k = 0; k < 12; k += 1) {
+    const found = tailOf(a);
+    const step = (rate < 0.5 ? found * log(found / rate) : found - rate) / density(a);
+    a += step;
+    if (Math.abs(step) < 1e-12 * (1 + Math.abs(a))) break;
+  }
+  return a;
+}
+
+/** A bracket of the largest true positive rate at a false positive rate, of tests that report outputs beyond a threshold. */
+export function gaussianTpr(mu, rate) {
+  const a = quantile(rate);
+  let [lower, upper] = [rate, 1];
+  for (let slack = 1e-12; slack < 1e-3 && (lower === rate || upper === 1); slack *= 8) {
+    const move = slack * (1 + Math.abs(a));
+    if (tail(a + move).upper <= rate) lower = Math.max(lower, tail(a + move - mu).lower);
+    if (tail(a - move).lower >= rate) upper = Math.min(upper, tail(a - move - mu).upper);
+  }
   return { lower, upper };
 }
 

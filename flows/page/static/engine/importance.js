@@ -111,7 +111,7 @@ export function weightsOf(nodes, found, thresholds) {
  * In a heavy tail the rough cells are narrower than the distance of the atoms that were combined, so that only some of
  * them have much mass; so the largest density among neighbours counts.
  */
-function pointsOf({ values, masses, widths }, weights) {
+export function pointsOf({ values, masses, widths }, weights) {
   const first = values.findIndex((value) => value > 0);
   const count = values.length - first;
   const [lengths, roots] = [new Float64Array(count), new Float64Array(count)];
@@ -138,7 +138,7 @@ function pointsOf({ values, masses, widths }, weights) {
  */
 export function planned(nodes, found, weights) {
   const plans = nodes.map((node, k) =>
-    node.kind === "mixed" || (k === nodes.length - 1 && combines(node)) ? null : pointsOf(found[k], weights[k]),
+    ["mixed", "given"].includes(node.kind) || (k === nodes.length - 1 && combines(node)) ? null : pointsOf(found[k], weights[k]),
   );
   const total = plans.reduce((sum, plan) => sum + (plan ? plan.area * Math.sqrt(plan.area) : 0), 0);
   const scale = Math.sqrt(8 / Math.max(total, 1e-300));
@@ -178,12 +178,12 @@ function edgesAlong(points, widths) {
 /** The pairs of atoms of all combinations, about. */
 export function pairsOf(nodes, grids) {
   const sizes = [];
-  nodes.forEach((node, k) => sizes.push(grids[k] ? (grids[k].edges ?? grids[k].places).length : sizes[node.a]));
+  nodes.forEach((node, k) => sizes.push(grids[k] ? (grids[k].edges ?? grids[k].places).length : (node.size ?? sizes[node.a])));
   return nodes.reduce((sum, node) => sum + (combines(node) ? sizes[node.a] * sizes[node.b] : 0), 0);
 }
 
 /** A function of rising places that interpolates values at points. */
-function along(places, values) {
+export function along(places, values) {
   let k = 0;
   return (at) => {
     while (k < places.length - 2 && places[k + 1] <= at) k += 1;

@@ -30,7 +30,8 @@ export function smallestNoise(problem, fields, target, tolerance = 0.01, onStep 
   let [lower, upper, looks] = [0, Infinity, 0];
   const look = (sigma, width) => {
     looks += 1;
-    const found = enclose(read(problem, { ...fields, sigma }), width, onStep);
+    const { lower: [low], upper: [high] } = enclose(read(problem, { ...fields, sigma }), width, onStep);
+    const found = { lower: low, upper: high };
     if (found.upper <= target) upper = Math.min(upper, sigma);
     else if (found.lower > target) lower = Math.max(lower, sigma);
     return found;

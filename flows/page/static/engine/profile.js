@@ -18,21 +18,31 @@ const MOST_RATIO = 1e290;
 /**
  * Means of (Y - c)+ and (c - Y)+ in constant time, from sums over the atoms; all terms are positive.
  *
- * `above[j]` is the mass from atom j on, and `excess[j]` the mean of (Y - y_j)+; `below[j]` is the mass up to atom j, and
- * `short[j]` the mean of (y_j - Y)+. Their relative errors are at most twice the number of atoms in units, and a few.
+ * `above[j]` is the mass from atom j on, `mean[j]` the mean of Y there, and `excess[j]` that of (Y - y_j)+; `below[j]` is the
+ * mass up to atom j, `part[j]` the mean of Y there, and `short[j]` that of (y_j - Y)+. Their relative errors are at most
+ * twice the number of atoms in units, and a few.
  */
 function tables({ values, masses }) {
   const n = values.length;
-  const [above, excess, below, short] = [0, 0, 0, 0].map(() => new Float64Array(n));
+  const [above, mean, excess, below, part, short] = [0, 0, 0, 0, 0, 0].map(() => new Float64Array(n));
   for (let j = n - 1; j >= 0; j -= 1) {
     above[j] = masses[j] + (j + 1 < n ? above[j + 1] : 0);
+    mean[j] = masses[j] * values[j] + (j + 1 < n ? mean[j + 1] : 0);
     excess[j] = j + 1 < n ? excess[j + 1] + above[j + 1] * (values[j + 1] - values[j]) : 0;
   }
   for (let j = 0; j < n; j += 1) {
     below[j] = masses[j] + (j ? below[j - 1] : 0);
+    part[j] = masses[j] * values[j] + (j ? part[j - 1] : 0);
     short[j] = j ? short[j - 1] + below[j - 1] * (values[j] - values[j - 1]) : 0;
   }
-  return { above, excess, below, short };
+  return { above, mean, excess, below, part, short };
+}
+
+/** Logarithms of thresholds below and above all positive ratios. */
+function rangeOf(x, y, times) {
+  const [least, most] = [[x, y].map((each) => Math.max(each.find((value) => value > 0), 1e-145)), [x[x.length - 1], y[y.length - 1]]];
+  const ends = [least, most].map(([a, b]) => log(times ? a * b : a + b));
+  return [ends[0] - 1e-3, ends[1] + 1e-3];
 }
 
 /**
@@ -42,17 +52,19 @@ function tables({ values, masses }) {
  * @param times Whether values are multiplied, otherwise added.
  * @param upper Whether quotients by tiny thresholds are rounded up.
  * @returns `excess(kappa)`, the mean of (X - kappa)+ without the mean at infinity, `shortfall(y)`, that of (1 - X / y)+,
- *   `terms`, the number of additions, and the errors of a distribution.
+ *   `test(at, above)`, the mass of X above or below `at` and the mean of X there, `terms`, the number of additions, and the
+ *   errors of a distribution.
  */
 export function pairProfile(a, b, times, upper) {
   const [x, p, y] = [a.values, a.masses, b.values];
   const n = y.length;
-  const { above, excess, below, short } = tables(b);
+  const { above, mean, excess, below, part, short } = tables(b);
   return {
     infinity: a.infinity + b.infinity + LEAST_MEAN,
     massError: a.massError + b.massError,
     valueError: (times ? a.valueError + b.valueError : Math.max(a.valueError, b.valueError)) + 4 * UNIT,
     terms: n && x.length ? x.length + 2 * n : 0,
+    range: n && x.length ? rangeOf(x, y, times) : [0, 0],
     excess(kappa) {
       let sum = 0;
       for (let i = 0, j = n; i < x.length; i += 1) {
@@ -78,6 +90,20 @@ export function pairProfile(a, b, times, upper) {
       }
       return sum;
     },
+    test(at, over) {
+      let [mass, moment, j] = [0, 0, over ? n : n - 1];
+      for (let i = 0; i < x.length; i += 1) {
+        const c = times ? at / x[i] : at - x[i];
+        if (over) while (j > 0 && y[j - 1] > c) j -= 1;
+        else while (j >= 0 && y[j] >= c) j -= 1;
+        if (j < 0) break;
+        if (j === n) continue;
+        const [found, share] = over ? [above[j], mean[j]] : [below[j], part[j]];
+        mass += p[i] * found;
+        moment += times ? p[i] * x[i] * share : p[i] * (x[i] * found + share);
+      }
+      return [mass, moment];
+    },
   };
 }
 
@@ -94,16 +120,75 @@ const computed = (x, at, remove, upper) => {
   return x.shortfall(at) + (upper ? LEAST : -LEAST);
 };
 
-/** A bound of delta at epsilon; `upper` says whether it is an upper bound from an upper distribution. */
-export function deltaOf(x, epsilon, remove, upper) {
+/**
+ * A bound of the mean of (X - at)+, or of (1 - X / at)+ in the other direction, for a threshold that errs by 8 units; `upper`
+ * says whether it is an upper bound from an upper distribution.
+ */
+export function hingeOf(x, threshold, remove, upper) {
   const moved = (x.valueError + 2 * ELEMENTARY) * (1 + 1e-3);
   const slack = factor(x, x.massError + x.valueError);
   if (!(slack < 1e-3 && moved < 1e-3)) return upper ? 1 : 0; // so that 1.001 times an error covers e^error
   // E (X' - kappa)+ <= e^(mass + value) E (X - kappa e^-value)+, and E (1 - X' / y)+ <= e^mass E (1 - X / (y e^value))+;
   // the reverse holds for a lower distribution
-  const at = remove ? exp(epsilon) * (upper ? 1 - moved : 1 + moved) : exp(-epsilon) * (upper ? 1 + moved : 1 - moved);
-  const found = computed(x, at, remove, upper);
+  const found = computed(x, threshold * (remove === upper ? 1 - moved : 1 + moved), remove, upper);
   return Math.max(0, Math.min(1, found * (upper ? 1 + slack : 1 - slack)));
+}
+
+/** A bound of delta at epsilon. */
+export const deltaOf = (x, epsilon, remove, upper) => hingeOf(x, exp(remove ? epsilon : -epsilon), remove, upper);
+
+/** Thresholds of a ladder over the range of a ratio, and bisections between two of them. */
+const [RUNGS, LOOKS] = [64, 16];
+
+/** Thresholds of two tests, whose false positive rates enclose a rate, if possible: the first one is at most the rate. */
+function tests(x, rate, remove) {
+  const wrong = remove ? 0 : 1;
+  const side = (x.ladders ??= {});
+  side[remove] ??= Array.from({ length: RUNGS + 1 }, (_, k) => {
+    const at = exp(x.range[0] + (k / RUNGS) * (x.range[1] - x.range[0]));
+    return { at, rate: x.test(at, remove)[wrong] };
+  });
+  const rungs = remove ? side[remove] : [...side[remove]].reverse(); // their rates fall
+  const k = rungs.findIndex((rung) => rung.rate <= rate);
+  let [strict, loose] = [rungs[k < 0 ? RUNGS : k].at, rungs[k < 0 ? RUNGS : Math.max(k - 1, 0)].at];
+  for (let look = 0; look < LOOKS; look += 1) {
+    const middle = Math.sqrt(strict) * Math.sqrt(loose);
+    if (x.test(middle, remove)[wrong] > rate) loose = middle;
+    else strict = middle;
+  }
+  return [strict, loose];
+}
+
+/** The threshold kappa of the best test with a false positive rate, about. */
+export function kappaOf(x, rate, remove) {
+  const [at] = tests(x, rate, remove);
+  return remove ? at : 1 / at;
+}
+
+/**
+ * A bound of the largest true positive rate of a test whose false positive rate is `rate`.
+ *
+ * From above it is kappa rate + H(kappa) for any kappa. From below, tests that report all ratios beyond a threshold have two
+ * rates; other tests choose between two of these at random, or between one of them and a constant report.
+ */
+export function tprOf(x, rate, remove, upper) {
+  const ends = tests(x, rate, remove);
+  if (upper) {
+    const bounds = ends.map((at) => (remove ? at : 1 / at) * rate + hingeOf(x, at, remove, true));
+    return Math.min(1, ...bounds.map((bound) => bound * (1 + 4 * UNIT)));
+  }
+  const slack = factor(x, x.massError + x.valueError);
+  if (!(slack < 1e-3)) return rate;
+  // (X - kappa)+ is at least X - kappa on any event, for every kappa, and so is its mean
+  const points = ends.map((at) => x.test(at, remove)).map(([q, p]) => (remove ? [q, p] : [p, q]));
+  const known = [[0, 0], ...points.map(([wrong, right]) => [wrong * (1 + slack) + LEAST_MEAN, right * (1 - slack)]), [1, 1]];
+  let best = rate;
+  for (const [a, b] of known) {
+    for (const [c, d] of known) {
+      if (a <= rate && rate <= c && a < c) best = Math.max(best, (b + ((rate - a) / (c - a)) * (d - b)) * (1 - 8 * UNIT));
+    }
+  }
+  return best;
 }
 
 /** A bound of the smallest epsilon >= 0 at delta. */

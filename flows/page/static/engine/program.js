@@ -1,6 +1,6 @@
 // The ratio of a run as a list of operations on independent ratios; each operation names earlier ones by their index.
 //
-// `step` is the ratio of one step, `sum` a weighted mean of two ratios, `mixed` the ratio 1 - rate + rate X, and `product`
+// `step` is the ratio of one step, `given` one with a distribution of its own, `sum` a weighted mean of two ratios, `mixed` the ratio 1 - rate + rate X, and `product`
 // a composition. `copies` is the number of steps in the result. The last operation gives the ratio of the run.
 
 /** sqrt(scale) / sigma of a part. */
@@ -14,8 +14,10 @@ export function program(parts) {
   for (const part of parts) {
     const sum = (a, m, b, n) => add({ kind: "sum", a, b, shares: [m / (m + n), n / (m + n)], copies: m + n });
     const product = (a, m, b, n) => add({ kind: "product", a, b, copies: (m + n) * part.mean });
-    let x = powered(add({ kind: "step", s: inverse(part), copies: 1 }), part.mean, sum);
-    if (part.rate < 1) x = add({ kind: "mixed", a: x, rate: part.rate, copies: part.mean });
+    let x;
+    if (part.given) x = add({ kind: "given", given: part.given, copies: part.mean });
+    else x = powered(add({ kind: "step", s: inverse(part), copies: 1 }), part.mean, sum);
+    if (part.rate < 1 && !part.given) x = add({ kind: "mixed", a: x, rate: part.rate, copies: part.mean });
     x = powered(x, part.times, product);
     count += part.mean * part.times;
     found = found === null ? x : add({ kind: "product", a: found, b: x, copies: count });

@@ -7,7 +7,7 @@ import { QuestionError, read } from "./questions.js";
 const OFTEN = 50; // milliseconds between reports
 
 onmessage = ({ data }) => {
-  const { id, problem, fields, tolerance, target } = data;
+  const { id, problem, fields, tolerance, target, rates } = data;
   const begun = performance.now();
   let reported = begun;
   const onStep = (progress) => {
@@ -19,9 +19,10 @@ onmessage = ({ data }) => {
   try {
     const found =
       target === undefined
-        ? enclose(read(problem, fields), tolerance, onStep)
+        ? enclose(read(problem, fields, rates), tolerance, onStep)
         : smallestNoise(problem, fields, target, tolerance, onStep);
-    postMessage({ id, found: { ...found, seconds: (performance.now() - begun) / 1000 } });
+    const one = rates === undefined && target === undefined ? { lower: found.lower[0], upper: found.upper[0] } : { rates };
+    postMessage({ id, found: { ...found, ...one, seconds: (performance.now() - begun) / 1000 } });
   } catch (error) {
     const invalid = error instanceof QuestionError;
     postMessage({ id, error: invalid ? error.message : `The engine of the page failed: ${error.message}` });

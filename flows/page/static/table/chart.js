@@ -1,10 +1,11 @@
 // The chart: the bracket as a band over one field, all others as in the question, which is marked.
 
 import { assumedIn, sourceOf } from "./answer.js";
-import { fill, html, svg } from "./dom.js";
+import { axis } from "../axis.js";
+import { fill, html, svg } from "../dom.js";
 import { fits, reach, stored, unstored } from "./hull.js";
 import { agreed } from "./lookup.js";
-import { exactly, roundedDown, roundedUp } from "./numbers.js";
+import { exactly, roundedDown, roundedUp } from "../numbers.js";
 
 const [WIDTH, HEIGHT] = [640, 340];
 const [LEFT, RIGHT, TOP, BOTTOM] = [80, 28, 32, 56];
@@ -129,54 +130,4 @@ export function drawChart(table, question, found, field, computed = []) {
   const origin = source ? ` Some were ${source}.` : "";
   const legend = `Bars: stored. ${light}${origin} ${mine ? "Circle: your question." : "Your question has no place here."}${open} At ${fixed}.`;
   fill("chart", picture, html("figcaption", {}, legend));
-}
-
-/** A tick in a few letters: 1e6 for a million. */
-const short = (x) => (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5) ? exactly(x) : x.toExponential().replace("+", ""));
-
-/** Round steps 1, 2 and 5 times a power of ten between two ends, about five of them. */
-function linear(low, high) {
-  const rough = (high - low) / 5;
-  const ten = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((k) => k * ten).find((each) => each >= rough);
-  const first = Math.ceil(low / step);
-  const count = Math.floor(high / step) - first + 1;
-  return Array.from({ length: count }, (_, k) => Number(((first + k) * step).toPrecision(12)));
-}
-
-/** Powers of ten between two positive ends, with 2 and 5 between them if there are few. */
-function decades(low, high) {
-  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
-  const every = Math.ceil((last - first) / 7);
-  const digits = last - first <= 2 ? [1, 2, 5] : [1];
-  const found = [];
-  for (let power = first; power <= last; power += every) {
-    digits.forEach((digit) => found.push(Number(`${digit}e${power}`)));
-  }
-  return found.filter((x) => x >= low && x <= high);
-}
-
-/**
- * Return an axis.
- *
- * @param values The values to show.
- * @param from Position of the smallest value.
- * @param to Position of the largest value.
- * @param zero Whether a linear axis starts at 0.
- * @returns `at`, the position of a value, never outside; and `ticks`, values with their texts.
- */
-export function axis(values, from, to, zero = false) {
-  let [low, high] = [Math.min(...values), Math.max(...values)];
-  const logarithmic = low > 0 && high / low >= 20;
-  if (!logarithmic && zero) low = Math.min(low, 0);
-  if (low === high) [low, high] = low === 0 ? [-1, 1] : [low - Math.abs(low) / 2, high + Math.abs(low) / 2];
-  const scaled = logarithmic ? Math.log : (x) => x;
-  const margin = (scaled(high) - scaled(low)) * 0.03;
-  const [start, end] = [scaled(low) - margin, scaled(high) + margin];
-  const at = (x) => {
-    const place = logarithmic && x <= 0 ? 0 : (scaled(x) - start) / (end - start);
-    return Number((from + (to - from) * Math.min(Math.max(place, 0), 1)).toFixed(2));
-  };
-  const ticks = logarithmic ? decades(low, high) : linear(low, high);
-  return { at, ticks: ticks.map((x) => [x, short(x)]) };
 }

@@ -2,15 +2,15 @@
 // `privsweep serve` serves the page: all methods that apply, within its limits.
 
 import { bracket } from "./answer.js";
-import { grid, html } from "./dom.js";
+import { grid, html } from "../dom.js";
 import { prepare } from "./lookup.js";
-import { exactly, roundedDown, roundedUp } from "./numbers.js";
+import { exactly, roundedDown, roundedUp } from "../numbers.js";
 
 const GZIP = 0x1f; // the first byte of compressed data
 
 /** The content of a JSON file; a compressed one may arrive unpacked, since some servers declare the compression. */
 async function load(address) {
-  const reply = await fetch(new URL(address, import.meta.url));
+  const reply = await fetch(new URL(address, document.baseURI));
   if (!reply.ok) throw new Error(`Cannot load ${address}: the server returned the status ${reply.status}.`);
   const data = await reply.arrayBuffer();
   const packed = new Uint8Array(data)[0] === GZIP;
@@ -56,7 +56,7 @@ export async function ask(address, problem, question) {
   const fields = Object.fromEntries(
     Object.entries(question).map(([name, value]) => [name, value === Infinity ? "inf" : value]),
   );
-  const reply = await fetch(new URL(address, import.meta.url), {
+  const reply = await fetch(new URL(address, document.baseURI), {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ problem: problem.name, fields }),

@@ -1,8 +1,8 @@
 // The stored values: the range of every field, and the stored problems nearest to a question outside of them.
 
-import { check, DomainError } from "./fields.js";
+import { check, DomainError } from "../fields.js";
 import { agreed, fieldsOf, group } from "./lookup.js";
-import { exactly } from "./numbers.js";
+import { exactly } from "../numbers.js";
 
 /** The different values of a column, numbers in order. */
 function distinct(values) {

@@ -1,9 +1,9 @@
 // The answer in words: the bracket, the kind of bound, the method that proved it, and the stored row.
 
-import { at, fill, grid, html, terms } from "./dom.js";
-import { PROBLEMS as COMPUTED } from "./engine/questions.js";
+import { at, fill, grid, html, terms } from "../dom.js";
+import { PROBLEMS as COMPUTED } from "../engine/questions.js";
 import { around, extension, nearest, range, stored as storedValues, unstored } from "./hull.js";
-import { exactly, roundedDown, roundedUp } from "./numbers.js";
+import { exactly, roundedDown, roundedUp } from "../numbers.js";
 
 const VERY = "exactly this question";
 

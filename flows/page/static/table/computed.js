@@ -2,11 +2,11 @@
 // multiplier for an epsilon.
 
 import { bracket, sourceOf } from "./answer.js";
-import { at, fill, html } from "./dom.js";
-import { compute, stop } from "./engine/client.js";
-import { covers, PROBLEMS } from "./engine/questions.js";
+import { at, fill, html } from "../dom.js";
+import { compute, stop } from "../engine/client.js";
+import { covers, PROBLEMS } from "../engine/questions.js";
 import { reach } from "./hull.js";
-import { number, roundedDown, roundedUp } from "./numbers.js";
+import { number, roundedDown, roundedUp } from "../numbers.js";
 
 const PAUSE = 300; // milliseconds after the last change of the question
 

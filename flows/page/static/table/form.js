@@ -1,9 +1,9 @@
-// The form: how the user's code loads examples, which is never assumed; then for every field an exact input, and a
-// slider or a list of the stored values. A slider is logarithmic; examples and batch size determine other fields.
+// The form: for every field an exact input, and a slider or a list of the stored values. A slider is logarithmic; examples and batch size determine other fields.
 
-import { fill, html } from "./dom.js";
+import { fill, html } from "../dom.js";
 import { range, reach, stored, unstored } from "./hull.js";
-import { about, exactly, number } from "./numbers.js";
+import { about, exactly, number } from "../numbers.js";
+import { rate, sound, steps } from "../sizes.js";
 
 function choice(field, values, text) {
   const words = field.kind === "choice" ? field.choices : values;
@@ -84,28 +84,6 @@ export function mark(name) {
     if (input.id === `exact-${name}`) input.setAttribute("aria-invalid", "true");
     else input.removeAttribute("aria-invalid");
   }
-}
-
-const MOST = 1e15;
-
-/** Whether b examples of n make a batch. */
-export const sound = (n, b) => Number.isInteger(n) && Number.isInteger(b) && b >= 1 && b <= n && n <= MOST;
-
-/** The steps n / b of an epoch, rounded up or down: the direction whose upper end of epsilon is safe. */
-export const steps = (n, b, up) => (BigInt(n) + (up ? BigInt(b) - 1n : 0n)) / BigInt(b);
-
-/** b / n, rounded up: the quotient of doubles is the nearest, and integers compare it with the exact one. */
-export function rate(n, b) {
-  const q = b / n;
-  const shift = 54 - Math.floor(Math.log2(q));
-  return BigInt(q * 2 ** shift) * BigInt(n) >= BigInt(b) << BigInt(shift) ? q : Math.min(1, next(q));
-}
-
-/** The next double above a positive one. */
-function next(x) {
-  const bits = new BigInt64Array(new Float64Array([x]).buffer);
-  bits[0] += 1n;
-  return new Float64Array(bits.buffer)[0];
 }
 
 const NAMES = [
@@ -247,27 +225,3 @@ export function sliderOf(field, values, input, changed) {
   follow();
   return { element, follow };
 }
-
-/**
- * Show a button for every loader, and one for a reader who does not know.
- *
- * @param loaders A list of `{sampling, code, problem}`.
- * @param chosen Called with the problem of a loader, or with null.
- */
-export function drawLoaders(loaders, chosen) {
-  const choice = (text, help, problem) => {
-    const button = html("button", { type: "button" }, text);
-    button.addEventListener("click", () => chosen(problem));
-    return html("li", {}, button, " ", html("span", { class: "help" }, help));
-  };
-  fill(
-    "loaders",
-    loaders.map(({ sampling, code, problem }) => choice(code, sampling.replaceAll("-", " "), problem)),
-    choice("I do not know", "the answers for several samplers", null),
-  );
-}
-
-/** The meaning of the comparison for a reader who does not know the loader. */
-export const UNKNOWN =
-  "Epsilon of one training run whose sampler is unknown: report the largest upper end of the table. " +
-  "privsweep epsilon --sampling unknown covers more samplers.";

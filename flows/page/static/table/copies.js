@@ -2,7 +2,7 @@
 // `privsweep epsilon --statement`, whose sentences the catalogue holds.
 
 import { conditionsOf, sourceOf } from "./answer.js";
-import { exactly, roundedDown, roundedUp } from "./numbers.js";
+import { exactly, roundedDown, roundedUp } from "../numbers.js";
 
 const python = (value) =>
   typeof value !== "number" ? JSON.stringify(value) : Number.isFinite(value) ? exactly(value) : 'float("inf")';
