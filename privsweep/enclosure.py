@@ -23,8 +23,46 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+class Pictured:
+    """Base of answers that can be drawn."""
+
+    def _pictured(self) -> "Iterable[Enclosure]":
+        """Return the answers of the samplers."""
+        raise NotImplementedError
+
+    def plot(
+        self,
+        file: str | Path | None = None,
+        *,
+        over: str | None = None,
+        tradeoff: bool = False,
+        profile: bool = False,
+        width: str = "column",
+        dark: bool = False,
+    ) -> Any:
+        """Draw epsilon of each sampler over a parameter, as `privsweep plot` does; by default over sigma.
+
+        Args:
+            file: A file .svg, .png or .pdf; None returns a figure of matplotlib, which notebooks show.
+            over: Parameter and values: `sigma=1,2,4`, `sigma=0.5..4`, or a name for half to twice its value.
+            tradeoff: Whether to draw the trade-off curve of membership tests instead.
+            profile: Whether to draw the privacy profile, delta over epsilon, instead.
+            width: `column` or `text` of a journal.
+            dark: Whether the ground is dark.
+
+        Raises:
+            DomainError: An argument is outside its domain, an answer is not about a training run, or one
+                sampler lacks the parameter.
+            MissingPackageError: matplotlib is not installed.
+        """
+        from privsweep.pictures import by_sampler, drawn
+
+        found = by_sampler(one.problem for one in self._pictured())
+        return drawn(found, file, over=over, tradeoff=tradeoff, profile=profile, width=width, dark=dark)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Enclosure(Interval):
+class Enclosure(Pictured, Interval):
     """A proved bracket of a number: the truth lies in [lower, upper].
 
     Attributes:
@@ -81,6 +119,9 @@ class Enclosure(Interval):
             raise DomainError("Expected an answer about one sampler for a statement.")
         return statement(self.answer, limit_seconds=LIMIT_SECONDS).text(word)
 
+    def _pictured(self) -> "Iterable[Enclosure]":
+        return self.samplers.values() or [self]
+
     @property
     def fields(self) -> dict[str, Any]:
         """Parameters of the problem, by name."""
@@ -120,7 +161,7 @@ class Enclosure(Interval):
             yield "note", note
 
 
-class Comparison(Mapping[str, Enclosure]):
+class Comparison(Pictured, Mapping[str, Enclosure]):
     """Enclosures of the same training run under several samplers, by the name of the sampler.
 
     Attributes:
@@ -142,6 +183,9 @@ class Comparison(Mapping[str, Enclosure]):
     def __len__(self) -> int:
         """Return the number of samplers that have an enclosure."""
         return len(self._found)
+
+    def _pictured(self) -> Iterable[Enclosure]:
+        return self._found.values()
 
     def __repr__(self) -> str:
         """Return one line for each sampler."""
@@ -297,14 +341,13 @@ class Enclosures(Sequence[Enclosure]):
             DomainError: The file has another suffix, or the enclosures have more than one axis.
             MissingPackageError: matplotlib is not installed.
         """
-        from flows.reports.profile_chart import draw_ends
+        from privsweep.pictures import drawn_ends
 
         if len(self.shape) != 1:
             raise DomainError(f"Expected enclosures with one axis for a plot, got the shape {self.shape}.")
         name, places = next(iter(self.varied.items()))
-        quantity = self._found[0].quantity
-        ends = (self.lower.tolist(), self.upper.tolist())
-        return draw_ends(name, places.tolist(), quantity, ends, None if file is None else Path(file))
+        problems = [one.problem for one in self._found]
+        return drawn_ends(problems, (self.lower.tolist(), self.upper.tolist()), (name, places.tolist()), file)
 
     def __repr__(self) -> str:
         """Return a line for each enclosure, at most ten."""

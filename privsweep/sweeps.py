@@ -13,7 +13,7 @@ from flows.spec.typed import named_or_typed
 from privcore import DomainError
 from privsweep.words import in_python, is_several
 from storage import open_store
-from tasks.engine import check_engine, checked_workers
+from tasks.engine import Engine, checked_workers
 
 if TYPE_CHECKING:
     from privcore.accountant import PrivsweepAccountant
@@ -62,19 +62,17 @@ def run(  # noqa: PLR0913  the options of the command
         ...     run({"name": "two", "grid": [grid]}, f"{folder}/store", progress=False).computed
         2
     """
-    check_engine(engine, ray_address)
+    chosen = Engine(name=engine, workers=checked_workers(workers), address=ray_address)
     asked = sweep_of(sweep, fields, method)
     place = store if ":" in str(store) else Path(store).absolute()
     with open_store(place, missing_ok=True) as opened, Progress() as shown:
         return run_sweep(
             asked,
             opened,
-            workers=checked_workers(workers),
-            engine_name=engine,
+            engine=chosen,
             max_points=max_points,
             retry=retry,
-            watch=shown if progress else lambda _plan, _done: None,
-            ray_address=ray_address,
+            watch=shown if progress else lambda _pace, _done: None,
         )
 
 

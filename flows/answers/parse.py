@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from flows.printing import exactly
+from flows.printing import counted, exactly
 from privcore import DomainError, Problem, find_problem
 from privcore.errors import ChoiceError
 from privcore.stored_names import SAMPLERS
@@ -163,9 +163,9 @@ def with_sizes(
         return found, [_left_out(run, sampling, found)]
     notes = _notes(run, sampling)
     if sampling == "shuffling" and run.left_out and run.examples >= 2 * run.batch_size:
-        notes.append(KEEPS_LAST.format("" if last else ", which is safe", examples_text(run.left_out)))
+        notes.append(KEEPS_LAST.format("" if last else ", which is safe", counted(run.left_out, "example")))
     elif sampling == "shuffling" and dropped:
-        less = LESS.format(examples_text(run.batch_size - 1)) if drops_with_one_less(run) else ""
+        less = LESS.format(counted(run.batch_size - 1, "example")) if drops_with_one_less(run) else ""
         notes.append(f"{DROPS_NOTHING}{less}.")
     return found, notes
 
@@ -175,14 +175,9 @@ def drops_with_one_less(run: TrainingRun) -> bool:
     return not run.left_out and 1 < run.batch_size < run.examples // 2
 
 
-def examples_text(count: int) -> str:
-    """Return a number of examples in words."""
-    return f"{count} example{'s' if count != 1 else ''}"
-
-
 def _left_out(run: TrainingRun, sampling: str, fields: Mapping[str, Any]) -> str:
     """Return the note about a run without the last batch of an epoch, which is not full."""
-    told = f"steps={fields['steps']}: drop_last leaves out {examples_text(run.left_out)} of an epoch"
+    told = f"steps={fields['steps']}: drop_last leaves out {counted(run.left_out, 'example')} of an epoch"
     if sampling == "poisson":
         rate = exactly(fields["sampling_probability"])
         return f"{told}; sampling_probability={rate} is one over the steps, as in Opacus."

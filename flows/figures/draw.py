@@ -1,12 +1,16 @@
 """Drawing with matplotlib, in the only module that imports it; equal data give equal bytes."""
 
+import io
 import math
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flows.answers.training.palette import GROUNDS
 from flows.figures.figure import Picture
 from flows.figures.panels import Kind, Panel, Trace, tex
 
@@ -32,7 +36,7 @@ _STYLE: dict[str, Any] = {
     "savefig.dpi": 160,
     "svg.hashsalt": "privsweep",  # fixed, since otherwise every SVG gets random ids
 }
-_NO_DATE = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+_NO_DATE = {"png": {}, "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
 _LEGEND_INCHES = 2.3
 _LETTERS = 10
 """Letters of a title that fit into an inch."""
@@ -52,6 +56,198 @@ def draw(picture: Picture, path: Path, kind: str) -> None:
 
     with context(_STYLE):
         canvas(picture).savefig(path, format=kind, metadata=_NO_DATE[kind])
+
+
+WIDTHS = {"column": 3.35, "text": 6.9}
+"""Inches of a column and of the text of a journal."""
+_HIGHEST = 2.8
+FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
+_SKETCH: dict[str, Any] = {
+    "axes.grid": True,
+    "axes.spines.bottom": False,
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "font.size": 8.0,
+    "grid.linewidth": 0.5,
+    "pdf.fonttype": 42,  # texts stay texts
+    "savefig.dpi": 300,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "privsweep",
+    "xtick.major.size": 0.0,
+    "xtick.minor.size": 0.0,
+    "ytick.major.size": 0.0,
+    "ytick.minor.size": 0.0,
+}
+_LETTER = 0.56
+"""Average width of a letter, in sizes of its font."""
+_LINE = 1.25
+"""Height of a line, in sizes of its font."""
+
+
+def sketch(panel: Panel, title: str, width: str = "column", ground: str = "light") -> "Canvas":
+    """Return a panel without a box and without a legend: every band has its name next to it.
+
+    Args:
+        panel: Lines with bands, whose ends are proved at the marks.
+        title: Sentence above the panel.
+        width: A word of `WIDTHS`.
+        ground: `light` or `dark`.
+    """
+    from matplotlib.figure import Figure as Canvas
+    from matplotlib.style import context
+
+    look, inches = GROUNDS[ground], WIDTHS[width]
+    with context(_SKETCH):
+        size = float(_SKETCH["font.size"]) / 72.0
+        head = wrap(title, int(inches / (0.88 * _LETTER * size)))
+        names = [line for trace in panel.traces for line in trace.label.split("\n")]
+        left, right = 0.55, 0.1 if _inside(panel) else max(map(len, names)) * _LETTER * size + 0.12
+        bottom, top = 0.42, (len(head) * 0.88 + 1.3) * _LINE * size
+        room = inches - left - right
+        height = max(min((0.85 if panel.diagonal else 1.05) * room, _HIGHEST), len(names) * _LINE * size)
+        whole = height + bottom + top
+        drawn = Canvas(figsize=(inches, whole), facecolor=look["ground"])
+        axes = drawn.add_axes(
+            (left / inches, bottom / whole, room / inches, height / whole), facecolor=look["ground"]
+        )
+        axes.grid(color=look["grid"])
+        axes.tick_params(colors=look["dim"], which="both")
+        axes.set(xscale=panel.scales[0], yscale=panel.scales[1])
+        if panel.diagonal:
+            axes.axline((1.0, 1.0), (0.1, 0.1), color=look["dim"], linestyle=":", linewidth=0.8)
+        for trace in panel.traces:
+            _band(axes, trace, sideways=panel.sideways)
+        axes.set(xlim=panel.x_limits or axes.get_xlim(), ylim=panel.y_limits or axes.get_ylim())
+        for axis, scale in ((axes.xaxis, panel.scales[0]), (axes.yaxis, panel.scales[1])):
+            if scale == "log":
+                _plain_ticks(axis, _FEW)
+        drawn.text(
+            0.06 / inches,
+            1.0 - 0.5 * size / whole,
+            "\n".join(head),
+            va="top",
+            color=look["dim"],
+            fontsize="small",
+        )
+        drawn.text(0.06 / inches, (bottom + height + 0.45 * size) / whole, panel.y_label, color=look["dim"])
+        axes.set_xlabel(panel.x_label, color=look["dim"], labelpad=2.0)
+        _name(axes, panel, height / size)
+    return drawn
+
+
+def _band(axes: "Axes", trace: Trace, *, sideways: bool) -> None:
+    """Draw the lines of both ends, with marks where they are proved, and the area between them."""
+    x, lower, upper = (np.array(each, dtype=float) for each in (trace.x, *(trace.band or (trace.y,) * 2)))
+    lower[lower <= 0.0] = np.nan  # a logarithmic axis does not have 0
+    upper[~np.isfinite(upper)] = np.nan
+    marker = "" if not trace.band or len(x) > _MARKED else "."
+    look: dict[str, Any] = {
+        "color": trace.color,
+        "linestyle": trace.style,
+        "markersize": 4.0,
+        "marker": marker,
+    }
+    fill = axes.fill_betweenx if sideways else axes.fill_between
+    if trace.band:
+        fill(x, lower, upper, color=trace.color, alpha=0.25, linewidth=0.0)
+    for end in (lower, upper) if trace.band else (upper,):
+        axes.plot(*((end, x) if sideways else (x, end)), linewidth=1.2, **look)
+
+
+_MARKED = 20
+"""Most marks of a line."""
+
+
+def _name(axes: "Axes", panel: Panel, lines: float) -> None:
+    """Write the names of the bands: inside below a trade-off curve, else next to the axes without overlaps.
+
+    Args:
+        axes: The axes.
+        panel: The panel.
+        lines: Height of the axes, in sizes of the font.
+    """
+    look: dict[str, Any] = {"linespacing": 1.0, "textcoords": "offset points", "annotation_clip": False}
+    if _inside(panel):
+        for number, trace in enumerate(panel.traces, 1):
+            at = len(trace.x) * (1 + number) // (2 + 2 * len(panel.traces))
+            high = trace.y[at] > _TOP
+            place = {"xytext": (4.0, -3.0), "va": "top"} if high else {"xytext": (-4.0, 2.0), "va": "bottom"}
+            end = (trace.band or (trace.y,))[0][at] if high else trace.y[at]
+            side = {"ha": "left" if high else "right", "color": trace.color}
+            axes.annotate(trace.label, (trace.x[at], end), **look | place | side)
+        return
+    places = []
+    for trace in panel.traces:
+        k = 0 if panel.sideways or panel.diagonal else -1
+        last, end = trace.x[k], trace.y[k] if math.isfinite(trace.y[k]) else trace.band[0][k]
+        aside = max(filter(math.isfinite, trace.y), default=0.0) if panel.sideways else 0.0
+        height = axes.transData.transform((1.0, last) if panel.sideways else (last, end))[1]
+        places.append((float(axes.transAxes.inverted().transform((0.0, height))[1]), aside, trace))
+    places.sort(key=lambda place: place[:2])
+    needed = [_LINE * (1 + trace.label.count("\n")) / lines for *_, trace in places]
+    heights = apart([height for height, *_ in places], needed)
+    for height, (*_, trace) in zip(heights, places, strict=True):
+        place = {"xytext": (4.0, 0.0), "va": "center", "color": trace.color}
+        axes.annotate(trace.label, (1.0, height), xycoords="axes fraction", **look | place)
+
+
+def _inside(panel: Panel) -> bool:
+    """Return whether names are inside: one or two trade-off curves leave room below and above them."""
+    return panel.diagonal and len(panel.traces) <= 2
+
+
+_TOP = 0.3
+"""Rates above which a name is below its curve, since there is no room above."""
+
+
+def apart(wanted: Sequence[float], needed: Sequence[float]) -> list[float]:
+    """Return heights near the wanted ones, such that no text covers another one.
+
+    Args:
+        wanted: Heights in [0, 1], rising.
+        needed: Height of each text.
+
+    Example:
+        >>> apart([0.5, 0.5], [0.2, 0.2])
+        [0.4, 0.6]
+    """
+    groups: list[tuple[list[float], list[float]]] = []  # texts that touch, with their wanted middles
+    for height, own in zip(wanted, needed, strict=True):
+        groups.append(([own], [height]))
+        while len(groups) > 1 and _start(*groups[-2]) + sum(groups[-2][0]) > _start(*groups[-1]):
+            sizes, middles = groups.pop()
+            groups[-1] = groups[-1][0] + sizes, groups[-1][1] + middles
+    found = []
+    for sizes, middles in groups:
+        start = _start(sizes, middles)
+        found += [start + sum(sizes[:k]) + 0.5 * own for k, own in enumerate(sizes)]
+    return [round(each, 6) for each in found]
+
+
+def _start(sizes: Sequence[float], middles: Sequence[float]) -> float:
+    """Return the lower end of texts that touch, with the least squared distances, inside of the axes."""
+    offsets = [sum(sizes[:k]) + 0.5 * own for k, own in enumerate(sizes)]
+    start = sum(middle - offset for middle, offset in zip(middles, offsets, strict=True)) / len(sizes)
+    return max(min(start, 1.0 - sum(sizes)), 0.0)
+
+
+def save(drawn: "Canvas", kind: str) -> bytes:
+    """Return a drawn panel as a file; equal data give equal bytes.
+
+    Args:
+        drawn: From `sketch`.
+        kind: `png`, `svg` or `pdf`.
+    """
+    from matplotlib.style import context
+
+    file = io.BytesIO()
+    with context(_SKETCH):
+        drawn.savefig(file, format=kind, metadata=_NO_DATE[kind])
+    if kind != "svg":
+        return file.getvalue()
+    text = re.sub(r"'DejaVu Sans'[^;\"]*", FONT, file.getvalue().decode())
+    return re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).encode()
 
 
 def canvas(picture: Picture) -> "Canvas":
@@ -207,13 +403,17 @@ def _draw_errors(axes: "Axes", trace: Trace, x: list[float], cap: float, look: d
     return drawn
 
 
-def _plain_ticks(axis: "Axis") -> None:
+_FEW = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+"""Digits of the labels of a short axis, where there is little room."""
+
+
+def _plain_ticks(axis: "Axis", short: Sequence[float] = (1.0, 1.5, *range(2, 10))) -> None:
     """Label a logarithmic axis with plain numbers, as many as its range needs."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
     decades = math.log10(high / low)
-    marks = (1.0, 1.5, *range(2, 10)) if decades < 0.8 else (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
+    marks = tuple(short) if decades < 0.8 else (1.0, 2.0, 5.0) if decades < 2.5 else (1.0,)
     axis.set_major_locator(LogLocator(subs=marks))
     axis.set_major_formatter(FuncFormatter(lambda x, _: f"${tex(x)}$"))
     axis.set_minor_formatter(NullFormatter())

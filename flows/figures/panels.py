@@ -94,6 +94,7 @@ class Panel:
         x_limits: Ends of the horizontal axis, or None.
         y_limits: Ends of the vertical axis, or None.
         diagonal: Whether y = x is drawn.
+        sideways: Whether the axes are exchanged: x of a trace is vertical, and its band horizontal.
     """
 
     title: str = ""
@@ -104,6 +105,7 @@ class Panel:
     x_limits: tuple[float, float] | None = None
     y_limits: tuple[float, float] | None = None
     diagonal: bool = False
+    sideways: bool = False
 
 
 RAMP = ("#440154", "#443A83", "#31688E", "#21918C", "#35B779", "#90C83E", "#D0B500")

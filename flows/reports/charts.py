@@ -1,6 +1,7 @@
 """Charts: marks encoded for Vega-Lite by Altair, and SVG, PDF and JavaScript for browsers by vl-convert."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -9,14 +10,21 @@ from textwrap import wrap
 from typing import Any
 
 from flows.answers.show import methods_text, sure
-from flows.figures.panels import RAMP, between
+from flows.answers.training.palette import GROUNDS
+from flows.figures.draw import apart
+from flows.figures.panels import RAMP
 from flows.printing import exactly, rounded_down, rounded_up
-from flows.reports.plot import UNPROVED, Ends, Form, Mark, Plot, captions, is_geometric, shown
+from flows.reports.plot import UNPROVED, Ends, Form, Mark, Plot, captions, colors_of, is_geometric, shown
 from privcore import DomainError
 from privcore.parameter import Value
 
-_WORDS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
-"""Colours of series that are words, distinguishable with any colour vision."""
+_LOOK = GROUNDS["light"]
+MOST_LABELS = 8
+"""Most curves with a name at their end; more have a legend."""
+_DECADES, _TICKS = 2.5, 6
+"""Decades of a logarithmic axis from which it has only powers of ten, and the number of these."""
+_HEIGHT, _NAME = 340, 15
+"""Pixels of a chart with curves, and of a line of their names."""
 _SHAPES = {
     Form.BRACKET: "circle",
     Form.LEAST: "triangle-up",
@@ -142,20 +150,24 @@ def color(plot: Plot) -> Any:
     """Return the colours of the series: distinct for words, a ramp for few numbers, a scale for many."""
     alt = altair()
     if len(plot.series) == 1:
-        return alt.value(_WORDS[0])
+        return alt.value(*colors_of(plot))
     title = plot.series_name or None
     labels = [plot.label(value) for value in plot.series]
     if plot.is_scaled:
         kind = "log" if is_geometric(plot.series) else "linear"
         colors = alt.Scale(type=kind, range=list(RAMP), interpolate="rgb")
         return alt.Color("s:Q", title=title, scale=colors, legend=_legend(labels, **TICKS))
-    if any(isinstance(value, str) for value in plot.series) and len(labels) <= len(_WORDS):
-        shades: Sequence[str] = _WORDS[: len(labels)]
-    else:
-        shades = between(len(labels))
+    own = all(mark.x == mark.series for mark in plot.marks)
     symbol = "square" if plot.intervals else "stroke"
     legend = _legend(labels, symbolType=symbol, symbolStrokeWidth=3, symbolOpacity=1)
-    return alt.Color("s:N", title=title, scale=alt.Scale(domain=labels, range=list(shades)), legend=legend)
+    scale = alt.Scale(domain=labels, range=colors_of(plot))
+    return alt.Color("s:N", title=title, scale=scale, legend=None if _is_named(plot) or own else legend)
+
+
+def _is_named(plot: Plot) -> bool:
+    """Return whether each curve has its name at its end, in place of a legend."""
+    words = plot.intervals or isinstance(plot.marks[0].x, str) or plot.is_scaled
+    return not words and 1 < len(plot.series) <= MOST_LABELS
 
 
 def shape(plot: Plot) -> Any:
@@ -163,7 +175,7 @@ def shape(plot: Plot) -> Any:
     alt = altair()
     names = [form.value for form in plot.forms]
     shapes = alt.Scale(domain=names, range=[_SHAPES[form] for form in plot.forms])
-    legend = _legend(names, symbolFillColor="#555555", symbolOpacity=1)
+    legend = _legend(names, symbolFillColor=_LOOK["dim"], symbolOpacity=1)
     return alt.Shape(
         "form:N", title=None, scale=shapes, legend=None if plot.forms == [Form.BRACKET] else legend
     )
@@ -197,20 +209,32 @@ _FIRM = [Form.BRACKET, Form.LEAST, Form.MOST, Form.CONFLICT]
 _CONFIG: dict[str, Any] = {
     # Fonts of equal width on all systems, since the layout is measured where the file is made.
     "font": "Arial, Helvetica, Liberation Sans, sans-serif",
-    "axis": {"labelFontSize": 12, "titleFontSize": 13, "gridColor": "#e4e4e4", "titleFontWeight": "normal"},
+    "axis": {
+        "labelFontSize": 12,
+        "labelColor": _LOOK["dim"],
+        "titleFontSize": 13,
+        "titleColor": _LOOK["dim"],
+        "titleFontWeight": "normal",
+        "gridColor": _LOOK["grid"],
+        "domain": False,
+        "ticks": False,
+        "labelPadding": 6,
+    },
     "legend": {
         "labelFontSize": 12,
         "titleFontSize": 13,
         "titleFontWeight": "normal",
+        "labelColor": _LOOK["text"],
+        "titleColor": _LOOK["dim"],
         "layout": {"top": {"direction": "vertical", "anchor": "start"}},
     },
     "title": {
         "fontSize": 13,
         "fontWeight": "normal",
         "anchor": "start",
-        "color": "#333333",
+        "color": _LOOK["dim"],
         "subtitleFontSize": 11,
-        "subtitleColor": "#555555",
+        "subtitleColor": _LOOK["dim"],
     },
     "view": {"stroke": None},
     # A screen reader gets the description of a chart only; its thousands of points are in the tables.
@@ -303,24 +327,79 @@ def _spec(plot: Plot, setting: str | None, source: str = "") -> dict[str, Any]:
         chart = chart.properties(width=WIDTH)
     # Named data: Altair would otherwise inspect every number, for most of the time of a report.
     named = alt.NamedData(name="marks")
-    height = {"step": 26} if plot.intervals else 340
+    height = {"step": 26} if plot.intervals else _HEIGHT
     found: dict[str, Any] = chart.properties(title=title, height=height, data=named).to_dict()
     values = data(plot, ends)
     if setting is not None:
         values = [datum for datum in values if datum["g"] == settings.index(setting)]
+    found["datasets"] = {"marks": values}
+    if _is_named(plot):
+        names = [datum for datum in _names(plot, ends) if setting is None or settings[datum["g"]] == setting]
+        found["datasets"]["names"] = names
     # Padding for fonts that are wider on the reader's system.
+    padding = 5 if setting is None else {"left": 25, "right": 25, "top": 5, "bottom": 5}
     return found | {
         "config": _CONFIG,
-        "datasets": {"marks": values},
-        "padding": 5 if setting is None else {"left": 25, "right": 25, "top": 5, "bottom": 5},
+        "padding": padding,
+        "background": None if setting is None else "#ffffff",
     }
+
+
+def _few(plot: Plot, ends: Ends) -> dict[str, Any]:
+    """Return the few numbers of a logarithmic axis, in each setting."""
+    if not ends.log:
+        return {"tickCount": 5}
+    found = []
+    for setting in plot.settings:
+        low, high = (math.log10(end) for end in ends.edges[setting])
+        digits = (1, 2, 5) if high - low < _DECADES else (1,)
+        step = max(1, round((high - low) / _TICKS))
+        powers = range(step * math.floor(low / step), math.ceil(high) + 1, step)
+        numbers = (float(f"{digit}e{power}") for power in powers for digit in digits)
+        found.append([each for each in numbers if low <= math.log10(each) <= high])
+    return {"values": found[0] if len(found) == 1 else altair().ExprRef(of_setting(found))}
+
+
+def _names(plot: Plot, ends: Ends) -> list[dict[str, Any]]:
+    """Return the names of the curves in each setting, with the heights of their last marks, kept apart."""
+    found = []
+    for number, setting in enumerate(plot.settings):
+        floor, ceiling = ends.edges[setting]
+        last: dict[Value, Mark] = {}
+        for mark in plot.marks:
+            if mark.setting == setting and (mark.series not in last or mark.x >= last[mark.series].x):  # type: ignore[operator]
+                last[mark.series] = mark
+        heights = {
+            each: _share(ends.held(mark, mark.shown), floor, ceiling, ends.log) for each, mark in last.items()
+        }
+        ordered = sorted(heights, key=lambda each: heights[each])
+        places = apart([heights[each] for each in ordered], [_NAME / _HEIGHT] * len(ordered))
+        for each, place in zip(ordered, places, strict=True):
+            label = plot.label(each)
+            text = label if isinstance(each, str) else f"{plot.series_name.split(',')[0]}={label}"
+            found.append({"g": number, "s": label, "n": text, "h": _held(place, floor, ceiling, ends.log)})
+    return found
+
+
+def _held(place: float, floor: float, ceiling: float, log: bool) -> float:
+    """Return the number at a height in [0, 1]."""
+    return floor * (ceiling / floor) ** place if log else floor + place * (ceiling - floor)
+
+
+def _share(number: float, floor: float, ceiling: float, log: bool) -> float:
+    """Return the height of a number between the ends of an axis, in [0, 1]."""
+    if log:
+        number, floor, ceiling = math.log(number), math.log(floor), math.log(ceiling)
+    return (number - floor) / (ceiling - floor)
 
 
 def _bands(plot: Plot, ends: Ends) -> Any:
     """Return brackets as bands, with a line through the upper ends; both break off at unknown ends."""
     alt, base = altair(), altair().Chart()
-    clicked = alt.selection_point(name="series", fields=["s"], bind="legend")
-    axis = ticks()
+    named = _is_named(plot)
+    bound = {} if named else {"bind": "legend"}
+    clicked = alt.selection_point(name="series", fields=["s"], **bound)
+    axis = ticks(**_few(plot, ends))
     of_ends = scale(plot, ends)
     y, low, high = (
         alt.Y(f"{name}:Q", title=plot.y_name, scale=of_ends, axis=axis) for name in ("y", "a", "e")
@@ -360,7 +439,16 @@ def _bands(plot: Plot, ends: Ends) -> Any:
         layers.append(least.mark_line(strokeWidth=1.0, strokeDash=[1, 4]).encode(**curve, y=y))
     told = {"y": y, "opacity": faded(0.9), "tooltip": tooltip(plot), "shape": shape(plot)}
     points = base.mark_point(filled=True, size=36).encode(**shared, **told)
-    return alt.layer(*layers, points.add_params(clicked))
+    if not named:
+        return alt.layer(*layers, points.add_params(clicked))
+    names = alt.Chart(alt.NamedData(name="names")).mark_text(
+        align="left", dx=10, fontSize=12, cursor="pointer"
+    )
+    if len(plot.settings) > 1:
+        names = names.transform_filter("datum.g == setting")
+    place = {"x": alt.value("width"), "y": alt.Y("h:Q", title=plot.y_name, scale=of_ends, axis=axis)}
+    names = names.encode(**place, text="n:N", color=color(plot), opacity=faded(1.0))
+    return alt.layer(*layers, points, names.add_params(clicked))
 
 
 def _one_of(forms: Sequence[Form]) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
 from flows.answers.sweep_table import Line
-from flows.printing import listed
+from flows.printing import counted, listed
 from flows.reports.comparison import lacking
-from flows.reports.document import Block, Document, Heading, Paragraph, counted
+from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.plot import Mark, Plot, drawable
 from flows.reports.stored import StoredAnswer, check_exists, provenance, source, stored
 from flows.reports.summary import summary

@@ -1,26 +1,23 @@
 """Comparison of allocation, Poisson sampling, shuffling and no amplification, from stored answers."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from flows.answers.ask import UncoveredError
+from flows.answers.parse import SAMPLING
+from flows.answers.training.palette import NAMES
 from flows.reports.comparison import Entry, lacking, methods_of, side_by_side
 from flows.reports.document import Block, Document, Heading, Paragraph
 from flows.reports.stored import brackets, check_exists, provenance, source, stored
 from flows.reports.summary import summary_of_schemes
 from flows.reports.tables import contradictions_about
-from privcore import find_problem
+from privcore import Bracket, find_problem
 from privcore.parameter import Value
 from storage import Store
 
 NAME = "compare-training"
-SCHEMES = {
-    "random allocation": "allocation-epsilon",
-    "Poisson sampling": "poisson-epsilon",
-    "shuffling": "shuffling-epsilon",
-    "no amplification": "unamplified-epsilon",
-}
+SCHEMES = {NAMES[word]: SAMPLING[word] for word in ("allocation", "poisson", "shuffling", "none")}
 _SAME = 1e-9
 """Largest relative difference of a sampling probability from participations / steps, by rounding."""
 
@@ -39,7 +36,7 @@ def compare_training(store: Store) -> Document:
         StoreError: The store cannot be read.
     """
     check_exists(store)
-    entries = list(_entries(store))
+    entries = list(scheme_entries(lambda problem: brackets(store, find_problem(problem))))
     rows = [row for problem in SCHEMES.values() for row in stored(store, find_problem(problem))]
     contradicted = contradictions_about(store, SCHEMES.values())
     present = {row.problem for row in rows if row.proved}
@@ -74,25 +71,31 @@ def compare_training(store: Store) -> Document:
 
 
 def _lack(scheme: str) -> str:
-    return lacking(f"answers for {scheme} ({SCHEMES[scheme]})", lambda problem, _: problem == SCHEMES[scheme])
+    return lacking(
+        f"answers for the sampler {scheme} ({SCHEMES[scheme]})", lambda problem, _: problem == SCHEMES[scheme]
+    )
 
 
-def _entries(store: Store) -> Iterator[Entry]:
-    """Yield the brackets of all schemes; without amplification, repeated at each other number of steps."""
+def scheme_entries(known: Callable[[str], Iterable[tuple[Row, Bracket]]]) -> Iterator[Entry]:
+    """Yield the brackets of all schemes; without amplification, repeated at each other number of steps.
+
+    Args:
+        known: Function that returns the fields and the brackets of a problem.
+    """
     seen: dict[tuple[Value, ...], list[Setting]] = {}
     read: tuple[tuple[str, Callable[[Row], Setting | None]], ...] = (
         ("random allocation", _allocation),
-        ("Poisson sampling", _poisson),
-        ("shuffling", _shuffling),
+        ("Poisson", _poisson),
+        ("shuffled", _shuffling),
     )
     for scheme, setting_of in read:
-        for row, bracket in brackets(store, find_problem(SCHEMES[scheme])):
+        for row, bracket in known(SCHEMES[scheme]):
             if (setting := setting_of(row)) is not None:
                 others = seen.setdefault(_public(setting), [])
                 others += [setting] if setting not in others else []
                 yield Entry(scheme=scheme, fields=setting, bracket=bracket)
     done: set[tuple[Value, ...]] = set()
-    for row, bracket in brackets(store, find_problem(SCHEMES["no amplification"])):
+    for row, bracket in known(SCHEMES[NAMES["none"]]):
         key = _public(row)
         if key not in done:
             done.add(key)

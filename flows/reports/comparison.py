@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flows.answers.show import methods_text, sure
-from flows.printing import exactly, listed, rounded_down, rounded_up
-from flows.reports.document import Block, TextTable, counted
+from flows.printing import counted, exactly, listed, rounded_down, rounded_up
+from flows.reports.document import Block, TextTable
 from flows.reports.plot import Mark, Plot, drawable
 from flows.spec.grid import count
 from flows.spec.sweep import embedded, load

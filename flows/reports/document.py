@@ -22,12 +22,23 @@ class Heading:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Headline:
+    """The numbers at the top of a report, at most three.
+
+    Attributes:
+        numbers: Each with its words.
+    """
+
+    numbers: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Paragraph:
     """A paragraph; text between backticks is code.
 
     Attributes:
         text: Its text.
-        lead: Whether it is the most important sentence of the report, in larger letters.
+        lead: Whether it is the most important sentence of the report.
     """
 
     text: str
@@ -79,7 +90,7 @@ class TextTable:
         return [any(len(row[k]) > WORDS for row in self.shown) for k in range(len(self.names))]
 
 
-Block = Heading | Paragraph | TextTable | Plot
+Block = Heading | Headline | Paragraph | TextTable | Plot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,19 +115,19 @@ class Document:
         return next(block.text for block in self.blocks if isinstance(block, Heading))
 
     @property
+    def arranged(self) -> Iterator[Block]:
+        """The blocks as readers meet them: after the title, the numbers and the first chart."""
+        title, *rest = self.blocks
+        kinds = (Headline, Plot)
+        above = [next((each for each in rest if isinstance(each, kind)), None) for kind in kinds]
+        yield title
+        yield from filter(None, above)
+        yield from (each for each in rest if not any(each is one for one in above))
+
+    @property
     def plots(self) -> Iterator[Plot]:
         """The charts, from the top."""
         return (block for block in self.blocks if isinstance(block, Plot))
-
-
-def counted(number: int, word: str) -> str:
-    """Return a number with a noun in singular or plural.
-
-    Example:
-        >>> counted(1, "point"), counted(2, "point")
-        ('1 point', '2 points')
-    """
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _is_number(cell: str) -> bool:

@@ -12,9 +12,11 @@ from typing import Any
 
 from flows.answers.export import markdown as table_of
 from flows.answers.export import target_of
+from flows.printing import counted
 from flows.reports import charts
-from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted
-from flows.reports.plot import Plot, captions, shown
+from flows.reports.document import Block, Document, Heading, Headline, Paragraph, TextTable
+from flows.reports.plot import Plot, captions, darker, shown
+from flows.reports.stored import ORIGIN_TITLE
 from privcore import DomainError
 from storage.place.disk import write_atomically
 from storage.place.located import outside_stores
@@ -35,34 +37,51 @@ for (const figure of document.querySelectorAll("figure.chart")) {
 Log level 1 suppresses warnings about curves without visible marks, which are useless to a reader."""
 
 _STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1c1c1c; background: #fff; max-width: 62rem;
+:root { color-scheme: light dark; --ground: #fff; --text: #1b1f24; --dim: #57606a; --line: #e4e8ec;
+  --link: #0b5394; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --ground: #0d1117; --text: #e6edf3; --dim: #8b949e; --line: #262c36; --link: #79b8ff; }
+}
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--ground); max-width: 62rem;
   margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0 1rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.25rem; margin: 2.2rem 0 .5rem; padding-top: .6rem; border-top: 1px solid #ddd; }
-code { font: .9em ui-monospace, monospace; background: #f2f2f2; padding: .1em .3em; border-radius: 3px;
+h1 { font-size: 1.5rem; line-height: 1.2; margin: .5rem 0; overflow-wrap: anywhere; }
+h2 { font-size: 1.25rem; margin: 2.2rem 0 .5rem; padding-top: .6rem; border-top: 1px solid var(--line); }
+code { font: .9em ui-monospace, monospace; background: var(--line); padding: .1em .3em; border-radius: 3px;
   overflow-wrap: anywhere; }
-.lead { font-size: 1.3rem; line-height: 1.35; font-weight: 600; margin: .6rem 0; overflow-wrap: anywhere; }
+.headline { display: flex; flex-wrap: wrap; gap: .2rem 2rem; margin: .5rem 0; }
+.headline p { margin: 0; color: var(--dim); max-width: 18rem; line-height: 1.3; overflow-wrap: anywhere; }
+.headline strong { display: block; color: var(--text); font-size: 1.9rem;
+  font-variant-numeric: tabular-nums; }
+.lead { font-weight: 600; margin: .6rem 0; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; margin: .3rem 0 1rem; }
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-caption { text-align: left; color: #555; padding: .3rem 0; }
-th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #eee;
+caption { text-align: left; color: var(--dim); padding: .3rem 0; }
+th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0;
+  border-bottom: 1px solid var(--line);
   max-width: 36rem; overflow-wrap: break-word; }
-th { border-bottom: 1px solid #999; font-weight: 600; }
+th { border-bottom: 1px solid var(--dim); font-weight: 600; }
 .number { text-align: right; }
 td.number { white-space: nowrap; }
 td.long { min-width: 16rem; }
-summary { cursor: pointer; color: #0b5394; font-size: .95rem; }
-figure { margin: 1rem 0 1.5rem; }
-figcaption, .note { color: #555; font-size: .9rem; }
+summary { cursor: pointer; color: var(--link); font-size: .95rem; }
+.origin summary h2 { display: inline-block; border: 0; }
+figure { margin: .5rem 0 1.5rem; }
+figure p { margin: 0 0 .3rem; }
+figcaption, .note { color: var(--dim); font-size: .9rem; }
 .chart > div { width: 100%; min-height: 2rem; }
 .chart .vega-embed { width: 100%; padding-right: 0; }
 .chart .chart-wrapper { display: flex; flex-direction: column; }
-.chart .vega-bindings { order: -1; }
-.chart .vega-bindings { margin-top: .4rem; font-size: .9rem; }
+.chart .vega-bindings { order: -1; margin-top: .4rem; font-size: .9rem; }
 .chart .vega-bindings select { font: inherit; max-width: 100%; padding: .15rem; }
 .chart .vega-bind { overflow-wrap: anywhere; }
+.scaled > div { background: #fff; color: #1b1f24; color-scheme: light; }
+@media (max-width: 640px) {
+  .headline { gap: .2rem 1rem; }
+  .headline p { flex: 1 1 6rem; font-size: .8rem; }
+  .headline strong { font-size: 1.2rem; }
+  h1 { font-size: 1.2rem; }
+}
 @media print {
   body { max-width: none; padding: 0; }
   .wide { overflow: visible; }
@@ -74,6 +93,16 @@ figcaption, .note { color: #555; font-size: .9rem; }
 """
 
 
+def _dark(document: Document) -> str:
+    """Return the rules that give each colour of a chart its counterpart on a dark screen; paper is light."""
+    rules = [
+        f'.chart:not(.scaled) svg [{part}="{light}"] {{ {part}: {dark}; }}'
+        for light, dark in darker(document.plots).items()
+        for part in ("fill", "stroke")
+    ]
+    return "\n".join(["@media screen and (prefers-color-scheme: dark) {", *rules, "}", ""])
+
+
 def html(document: Document) -> str:
     """Return a report as HTML; the same report gives the same bytes.
 
@@ -82,7 +111,7 @@ def html(document: Document) -> str:
     """
     drawing = charts.available() and any(document.plots)
     script = charts.bundle(_SNIPPET) if drawing else ""
-    body = "\n".join(part for block in document.blocks for part in _block(block))
+    body = "\n".join(part for block in document.arranged for part in _block(block))
     allowed = _digest(script) if script else "'none'"
     policy = (
         f"default-src 'none'; script-src {allowed}; "
@@ -96,11 +125,12 @@ def html(document: Document) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy, quote=False)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(document.title)}</title>",
-        f"<style>{_STYLE}</style>",
+        f"<style>{_STYLE}{_dark(document) if drawing else ''}</style>",
         "</head>",
         "<body>",
         "<main>",
         body,
+        *(["</details>"] if ORIGIN_TITLE in body else []),
         "</main>",
         *([f"<script>{script}</script>"] if script else []),
         "</body>",
@@ -117,8 +147,13 @@ def _digest(script: str) -> str:
 
 def _block(block: Block) -> Iterator[str]:
     match block:
+        case Heading(text=text) if text == ORIGIN_TITLE:  # the last section
+            yield f'<details class="origin"><summary><h2>{escape(text)}</h2></summary>'
         case Heading(text=text, level=level):
             yield f"<h{level}>{escape(text)}</h{level}>"
+        case Headline(numbers=numbers):
+            told = (f"<p><strong>{escape(number)}</strong> {escape(words)}</p>" for number, words in numbers)
+            yield f'<div class="headline">{"".join(told)}</div>'
         case Paragraph(text=text, lead=lead):
             look = ' class="lead"' if lead else ""
             yield f"<p{look}>{_words(text)}</p>"
@@ -156,13 +191,17 @@ def _table(table: TextTable) -> Iterator[str]:
 
 def _chart(plot: Plot) -> Iterator[str]:
     notes = " ".join(captions(plot))
-    caption = f"<figcaption><strong>{escape(plot.title)}.</strong> {escape(notes)}</figcaption>"
+    title, caption = (
+        f"<p><strong>{escape(plot.title)}</strong></p>",
+        f"<figcaption>{escape(notes)}</figcaption>",
+    )
     if not charts.available():
-        yield f'<figure>{caption}<p class="note">{_words(charts.NEEDED)}</p></figure>'
+        yield f'<figure>{title}{caption}<p class="note">{_words(charts.NEEDED)}</p></figure>'
         return
     without = '<noscript><p class="note">This chart needs JavaScript; the tables do not.</p></noscript>'
-    yield f'<figure class="chart" id="{escape(plot.name)}">{caption}{without}<div></div>'
-    yield f'<script type="application/json">{_data(charts.spec(plot))}</script></figure>'
+    look = "chart scaled" if plot.is_scaled else "chart"
+    yield f'<figure class="{look}" id="{escape(plot.name)}">{title}{without}<div></div>'
+    yield f'<script type="application/json">{_data(charts.spec(plot))}</script>{caption}</figure>'
 
 
 def _data(content: dict[str, Any]) -> str:
@@ -183,7 +222,7 @@ def markdown(document: Document, pictures: Mapping[str, Mapping[str, str]]) -> s
     """
     return (
         "\n\n".join(
-            part.rstrip("\n") for block in document.blocks for part in _markdown_block(block, pictures)
+            part.rstrip("\n") for block in document.arranged for part in _markdown_block(block, pictures)
         )
         + "\n"
     )
@@ -210,6 +249,8 @@ def _markdown_block(block: Block, pictures: Mapping[str, Mapping[str, str]]) -> 
     match block:
         case Heading(text=text, level=level):
             yield f"{'#' * level} {_plain(text)}"
+        case Headline(numbers=numbers):
+            yield "; ".join(f"**{_plain(number)}** {_plain(words)}" for number, words in numbers)
         case Paragraph(text=text, lead=lead):
             yield f"**{_markdown_words(text)}**" if lead else _markdown_words(text)
         case TextTable():

@@ -14,8 +14,9 @@ from flows.answers.ask import UncoveredError
 from flows.answers.parse import DROP_LAST
 from flows.answers.question import adjacency_of, typed
 from flows.answers.sourced import Sourced, from_store
-from flows.answers.training.compare import DARK, LIGHT, NAMES, SchemeRow, problems, rows
+from flows.answers.training.compare import SchemeRow, problems, rows
 from flows.answers.training.compare_output import brief
+from flows.answers.training.palette import GROUNDS, NAMES, shades
 from flows.printing import say
 from flows.reports.charts import altair, svg
 from privcore import Bracket, Problem
@@ -41,10 +42,6 @@ CODE = {
 }
 """Loaders in the words of users' code."""
 
-GROUNDS = {
-    "light": {"ground": "#ffffff", "text": "#1b1f24", "dim": "#57606a", "grid": "#e4e8ec"},
-    "dark": {"ground": "#0d1117", "text": "#e6edf3", "dim": "#8b949e", "grid": "#262c36"},
-}
 FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 TICKS = (1, 2, 5, 10, 20)
 LEAST, MOST = 0.7, 22.0
@@ -89,7 +86,6 @@ def picture(shown: list[SchemeRow], ground: str) -> bytes:
         ground: `light` or `dark`.
     """
     alt, look = altair(), GROUNDS[ground]
-    colors = LIGHT if ground == "light" else DARK
     drawn = [
         {
             "row": k,
@@ -98,7 +94,7 @@ def picture(shown: list[SchemeRow], ground: str) -> bytes:
             "said": brief(bar.ends.lower, bar.ends.upper),
             "low": edges(bar.ends)[0],
             "high": edges(bar.ends)[1],
-            "color": colors[bar.sampling],
+            "color": shades(ground)[bar.sampling],
         }
         for k, bar in enumerate(shown)
     ]

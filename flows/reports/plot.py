@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from flows.answers.training.palette import DARK, GROUNDS, LIGHT, NAMED
+from flows.figures.panels import between
 from flows.printing import exactly
 from privcore import Bracket
 from privcore.answer import tables_of
@@ -19,6 +21,10 @@ MOST_MARKS = 12_000
 
 MOST_NAMED = 12
 """Most numbers in a legend; more numbers become a scale of colours."""
+
+
+_WORDS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7F7F7F")
+"""Colours of series that are words and no samplers, distinguishable with any colour vision."""
 
 
 class Form(StrEnum):
@@ -401,3 +407,28 @@ def _beyond(plot: Plot) -> list[str]:
     if any(mark.shown > ceiling for mark, _, ceiling in places):
         said.append("Infinite numbers are drawn at the upper edge.")
     return said
+
+
+def colors_of(plot: Plot) -> list[str]:
+    """Return the colours of the series: that of a sampler, others for words, a ramp for numbers."""
+    labels = [plot.label(value) for value in plot.series]
+    if len(labels) == 1:
+        return [NAMED.get(labels[0], _WORDS[0])]
+    if any(isinstance(value, str) for value in plot.series) and len(labels) <= len(_WORDS):
+        others = iter(_WORDS)
+        return [NAMED.get(label) or next(others) for label in labels]
+    return list(between(len(labels)))
+
+
+def darker(plots: Iterable[Plot]) -> dict[str, str]:
+    """Return the counterparts on a dark ground of all colours of charts."""
+    found = {GROUNDS["light"][part]: GROUNDS["dark"][part] for part in ("text", "dim", "grid")}
+    found |= {light: DARK[word] for word, light in LIGHT.items()}
+    for plot in plots:
+        found |= {color: found.get(color) or _lighter(color) for color in colors_of(plot)}
+    return found
+
+
+def _lighter(color: str) -> str:
+    """Return a colour in the middle between it and white."""
+    return "#" + "".join(f"{(int(color[k : k + 2], 16) + 255) // 2:02x}" for k in (1, 3, 5))

@@ -9,7 +9,8 @@ from typing import Any
 from flows.answers.ask import UncoveredError
 from flows.answers.show import condition_lines
 from flows.answers.sweep_table import stored_brackets
-from flows.reports.document import Heading, Paragraph, TextTable, counted
+from flows.printing import counted
+from flows.reports.document import Heading, Paragraph, TextTable
 from privcore import Bracket, Problem, Status, find, find_problem
 from privcore.answer import attributed, tables_of
 from privcore.errors import PrivsweepError
@@ -125,6 +126,7 @@ def conflicts(store: Store) -> list[Mapping[str, Any]]:
     ]
 
 
+ORIGIN_TITLE = "Origin of the numbers"
 _MOST = 4
 """Most names in a line."""
 
@@ -162,7 +164,7 @@ def provenance(
             "report; `privsweep verify` lists these parts."
         )
     return [
-        Heading(text="Origin of the numbers"),
+        Heading(text=ORIGIN_TITLE),
         Paragraph(text=told_of),
         *_conditions(answers),
         *_imports(answers),

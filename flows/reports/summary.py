@@ -7,9 +7,10 @@ from flows.answers.catalogue import meaning_of, typical_row
 from flows.answers.explain import NEIGHBOUR_FIELDS
 from flows.answers.show import bracket_text, certain, certainty, sure
 from flows.answers.sweep_table import Line
-from flows.printing import exactly, listed, rounded_down, rounded_up
+from flows.answers.training.compare_output import brief
+from flows.printing import counted, exactly, listed, rounded_down, rounded_up
 from flows.reports.comparison import Entry, fits, tables_in
-from flows.reports.document import Block, Heading, Paragraph, TextTable, counted
+from flows.reports.document import Block, Heading, Headline, Paragraph, TextTable
 from privcore import Bracket, Problem
 from privcore.answer import tables_of
 from privcore.parameter import Value
@@ -67,6 +68,11 @@ def summary(lines: Sequence[Line]) -> Iterator[Block]:
         return
     first, line = next(iter(typical.items()))
     yield Heading(text="Summary")
+    ends = brief(line.bracket.lower, line.bracket.upper)
+    numbers = [(ends, f"{first.name} at {_varied(line.problem, ())}{origin_text(line.bracket.tables, ', ')}")]
+    numbers += [(f"{share} %", "right guesses of an attacker, at most")] if (share := guessed(line)) else []
+    what = "bounds" if any(one.bracket.tables for one in proved) else "proved bounds"
+    yield Headline(numbers=[*numbers, (str(len(proved)), f"problems with {what}")])
     yield Paragraph(text=_headline(line), lead=True)
     said = [MEANS.get((first.topic, first.asks)) or meaning_of(first), coin(line)]
     yield Paragraph(text=" ".join(filter(None, said)))
@@ -106,6 +112,7 @@ def summary_of_schemes(kind: type[Problem], entries: Sequence[Entry]) -> Iterato
     asks = kind.asks.capitalize()
     problem = kind.from_fields(chosen.fields)
     yield Heading(text="Summary")
+    yield _numbers(schemes[chosen.setting])
     text = f"{asks} is {', '.join(said)}, at {_varied(problem, ())}."  # each scheme has its relation
     tables = tables_in(schemes[chosen.setting].values())
     text += f" This is {certainty(problem, 1.0, tables)}{tables_text(tables)}."
@@ -136,8 +143,29 @@ def _varied(problem: Problem, also: Collection[str] = NEIGHBOUR_FIELDS) -> str:
     return listed({name: value for name, value in problem.as_fields().items() if usual.get(name) != value})
 
 
+def _numbers(schemes: Mapping[str, Entry]) -> Headline:
+    """Return the numbers of at most three schemes: the first ones, and the last one."""
+    chosen = [*schemes.items()]
+    chosen = chosen if len(chosen) <= 3 else [*chosen[:2], chosen[-1]]
+    return Headline(
+        numbers=[
+            (brief(one.bracket.lower, one.bracket.upper), f"{name}{origin_text(one.bracket.tables, ', ')}")
+            for name, one in chosen
+        ]
+    )
+
+
 def coin(line: Line) -> str:
-    """Return a sentence about an attacker who guesses whether one example was used; "" if it does not apply.
+    """Return a sentence about an attacker who guesses whether an example was used, or ""."""
+    share = guessed(line)
+    return share and (
+        f"At this epsilon, an attacker with all results who guesses whether one example was used, with even "
+        f"odds, is right with a probability of at most {share} %."
+    )
+
+
+def guessed(line: Line) -> str:
+    """Return the share of right guesses whether one example was used, in per cent; "" if it does not apply.
 
     The probability is at most (e^epsilon + delta) / (e^epsilon + 1), rounded up: the true positive rate is at
     most e^epsilon times the false positive rate, plus delta; the same holds for the rates of right and wrong
@@ -148,12 +176,7 @@ def coin(line: Line) -> str:
         return ""
     right = 1.0 - (1.0 - float(fields["delta"])) / (1.0 + math.exp(min(upper, 700.0)))
     share = math.ceil(1000.0 * right * (1.0 + 1e-12)) / 10.0  # 1e-12 exceeds the rounding errors by far
-    if share >= 100.0:
-        return ""
-    return (
-        f"At this epsilon, an attacker with all results who guesses whether one example was used, with even "
-        f"odds, is right with a probability of at most {exactly(share)} %."
-    )
+    return "" if share >= 100.0 else str(exactly(share))
 
 
 def _table(known: Mapping[type[Problem], Sequence[Line]], typical: Mapping[type[Problem], Line]) -> TextTable:
@@ -203,6 +226,7 @@ def summary_of_bags(kind: type[Problem], entries: Sequence[Entry]) -> Iterator[B
         return
     (name, entry), *others = schemes.items()
     yield Heading(text="Summary")
+    yield _numbers(schemes)
     yield Paragraph(
         text=f"A bag of {counted(int(entry.fields['bag_size']), 'label')} reveals as much as randomized "
         f"response whose epsilon is {ends_text(entry.bracket)}, at prior={entry.fields['prior']}."
@@ -230,6 +254,7 @@ def summary_of_audits(known: Mapping[str, tuple[type[Problem], Sequence[Entry]]]
         return
     kinds = [known[name][0] for name, schemes in found.items() if schemes]
     yield Heading(text="Summary")
+    yield _numbers(next(filter(None, found.values())))
     for number, text in enumerate(said):
         yield Paragraph(text=text, lead=number == 0)
     yield Paragraph(text=f"{EPSILON} {_LOWER}")

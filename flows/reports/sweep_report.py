@@ -7,10 +7,14 @@ from dataclasses import replace
 from flows.answers.ask import UncoveredError
 from flows.answers.catalogue import meaning_of
 from flows.answers.parse import SAMPLING
+from flows.answers.question import phases_of
 from flows.answers.sweep_table import Line, sweep_lines
-from flows.answers.training.compare import NAMES
-from flows.printing import exactly, listed
-from flows.reports.document import Block, Document, Heading, Paragraph, TextTable, counted
+from flows.answers.training.along import sampling_of
+from flows.answers.training.palette import NAMES
+from flows.printing import counted, exactly, listed
+from flows.reports.compare_training import scheme_entries
+from flows.reports.comparison import side_by_side
+from flows.reports.document import Block, Document, Heading, Paragraph, TextTable
 from flows.reports.plot import Axes, Mark, Plot, axes, drawable, pairs
 from flows.reports.stored import StoredAnswer, check_exists, conflicts, provenance, source, stored
 from flows.reports.summary import summary
@@ -169,6 +173,7 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
     total = sum(map(len, wanted.values()))
     blocks: list[Block] = [Heading(text=heading(sweep), level=1)]
     blocks += summary(lines)
+    blocks += _samplers(sweep, lines)
     blocks += _asked(sweep)
     blocks += _came_of_it(own, total, len(contradictions))
     for kind in kinds:
@@ -182,6 +187,54 @@ def sweep_report(sweep: Sweep, store: Store) -> Document:
     incomplete += [f"{failed} of {total} points failed."] if failed else []
     incomplete += contradicted.incomplete
     return Document(name=sweep.name, blocks=blocks, incomplete=incomplete, source=source(everything))
+
+
+def _samplers(sweep: Sweep, lines: Sequence[Line]) -> Iterator[Plot]:
+    """Yield the chart of all samplers over the noise, if the sweep has several at equal settings."""
+    known: dict[str, list[tuple[Fields, Bracket]]] = {}
+    for line in lines:
+        if line.stored and not line.bracket.crossed:
+            known.setdefault(line.problem.name, []).append((line.problem.as_fields(), line.bracket))
+    entries = list(scheme_entries(lambda problem: known.get(problem, [])))
+    blocks = side_by_side(f"{sweep.name}-samplers", "epsilon", entries, ("sigma",))
+    plots = [block for block in blocks if isinstance(block, Plot)]
+    yield from plots or _one_run(sweep, lines)
+
+
+def _one_run(sweep: Sweep, lines: Sequence[Line]) -> Iterator[Plot]:
+    """Yield the chart of a run under several samplers, one below another, if the sweep asks about one run."""
+    kinds = Counter(line.problem.name for line in lines)
+    runs = kinds.pop("run-epsilon", 0)
+    if not set(kinds) <= set(SAMPLING.values()) or any(count > 1 for count in kinds.values()):
+        return
+    found: dict[str, Bracket] = {}
+    same = set()
+    for line in lines:
+        phase, *others = phases_of(line.problem)
+        if others:
+            return
+        fields, sampling = phase.as_fields(), sampling_of(line.problem)
+        same.add((fields["sigma"], fields.get("epochs"), line.problem.as_fields()["delta"]))
+        name = NAMES.get(sampling, "")
+        if line.stored and line.bracket.upper < found.get(name, Bracket()).upper:
+            found[name] = line.bracket
+    counts = [phases_of(line.problem)[0].as_fields().get("steps", 1) for line in lines]
+    steps = [
+        float(count) for count in counts if count != 1
+    ]  # without sampling, only steps of one example count
+    apart = max(steps, default=0.0) - min(steps, default=0.0)
+    if len(same) > 1 or apart > 1.0 or len(found) < max(2, runs):
+        return
+    ordered = sorted(found, key=lambda name: found[name].upper)
+    yield Plot(
+        name=f"{sweep.name}-samplers",
+        title="Epsilon by sampler",
+        x_name="sampler",
+        y_name="epsilon",
+        series_name="",
+        marks=[Mark(x=name, series=name, bracket=found[name]) for name in ordered],
+        intervals=True,
+    )
 
 
 def heading(sweep: Sweep) -> str:

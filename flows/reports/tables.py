@@ -7,8 +7,8 @@ from typing import Any
 
 from flows.answers.show import methods_text, sure, width_text
 from flows.answers.sweep_table import Line
-from flows.printing import exactly, listed, rounded_down, rounded_up
-from flows.reports.document import Block, Heading, TextTable, counted
+from flows.printing import counted, exactly, listed, rounded_down, rounded_up
+from flows.reports.document import Block, Heading, TextTable
 from flows.reports.stored import StoredAnswer, conflicts, stored
 from privcore import Problem, find_problem
 from privcore.answer import tables_of

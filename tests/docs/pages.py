@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0  # seconds for a command
 SHELL = {"|", "||", "&&", ">", "<", ";"}
 DECIMAL = r"[0-9]+\.[0-9]+(?:e-?[0-9]+)?"
+SHIFT = 2e-4
+"""Largest relative difference of a decimal that is computed on another processor."""
 VARIES = (
     (r"computed now, [0-9.e-]+ s", "computed now, ... s"),
     (r"shipped table [0-9.]+-[0-9a-f]{8}", "shipped table ..."),
@@ -125,7 +127,7 @@ def matches(printed: str, shown: str) -> bool:
     """Return whether an output matches a page, except for widths of columns and rounding.
 
     Other processors may give other last digits, so a decimal may differ by a unit of its last digit, or by
-    1e-12 of its size.
+    `SHIFT` of its size: a last digit may decide which cells are refined.
     """
     pattern = "".join(r"(?:.*\n)*?" if line == "..." else _pattern(line) for line in shown.splitlines())
     lines = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
@@ -149,7 +151,7 @@ def _close(one: str, other: str) -> bool:
     numbers = float(one), float(other)
     mantissa, _, exponent = other.partition("e")
     unit = float(f"1e{int(exponent or 0) - len(mantissa.partition('.')[2])}")
-    return abs(numbers[0] - numbers[1]) <= max(1.001 * unit, 1e-12 * abs(numbers[1]))
+    return abs(numbers[0] - numbers[1]) <= max(1.001 * unit, SHIFT * abs(numbers[1]))
 
 
 def lasting(printed: str) -> str:

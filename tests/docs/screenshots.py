@@ -13,17 +13,17 @@ from selenium import webdriver
 
 from flows.page.build import build
 from storage.table.shipped import shipped_store
-from tests.flows.page.browser import chromium, click, file_server, read, text, visit
+from tests.flows.page.browser import chromium, file_server, read, text, visit
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 SCHEMES = ("light", "dark")
-RUN = "sigma=1.1&steps=235&sampling_probability=0.004266666666666667&epochs=10&delta=1e-5"
-SCREEN = {"width": 1200, "height": 1600, "deviceScaleFactor": 1, "mobile": True}  # mobile: without scrollbars
+RUN = "loader=shuffling-drop-last&n=60000&batch=256&epochs=10&noise=1.1&delta=1e-5"
+SCREEN = {"width": 1200, "height": 1000, "deviceScaleFactor": 1, "mobile": True}  # mobile: without scrollbars
 QUALITY = 70
 """Quality of WebP, from 0 to 100: a picture has less than 100 kB."""
 END = """
-    const bottoms = ["curve", "form"].map((id) => document.getElementById(id).getBoundingClientRect().bottom);
-    return Math.max(...bottoms);
+    const sections = [...document.querySelectorAll("#run .two > section")];
+    return Math.max(...sections.map((section) => section.getBoundingClientRect().bottom));
 """
 
 
@@ -40,7 +40,7 @@ def page() -> Iterator[tuple[str, webdriver.Chrome]]:
 
 
 def picture(address: str, browser: webdriver.Chrome, scheme: str) -> bytes:
-    """Return a picture of the computed answer and its chart, as WebP.
+    """Return a picture of the form of a training run and its answer, as WebP.
 
     Args:
         address: Address of the page.
@@ -49,12 +49,11 @@ def picture(address: str, browser: webdriver.Chrome, scheme: str) -> bytes:
     """
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    visit(browser, f"{address}/#problem=poisson-epsilon&{RUN}")
-    read(browser, lambda shown: "computed in this browser" in text(shown, "answer"))
-    click(browser, "#curve-start")
-    read(browser, lambda shown: text(shown, "curve").startswith("Thick bars"))
+    visit(browser, f"{address}/#{RUN}")
+    read(browser, lambda shown: "%" in text(shown, "attack-says"))
+    read(browser, lambda shown: "computing" not in text(shown, "brackets"))
     browser.execute_script("document.activeElement.blur()")
-    clip = {"x": 0, "y": 0, "width": SCREEN["width"], "height": browser.execute_script(END) + 20, "scale": 1}
+    clip = {"x": 0, "y": 0, "width": SCREEN["width"], "height": browser.execute_script(END) + 4, "scale": 1}
     options = {"format": "webp", "quality": QUALITY, "clip": clip}
     taken = browser.execute_cdp_cmd("Page.captureScreenshot", options)
     return base64.b64decode(taken["data"])

@@ -1,8 +1,5 @@
 """One training run under the schemes that choose the examples of a step, side by side.
 
-The colours are derived from those of Okabe and Ito, which are distinguishable with any colour vision, and
-have a contrast of at least 4.5 to a white and to a dark ground. Kept bins resemble random allocation on
-purpose: the same loader, drawn once instead of in each epoch. A truncated batch is one of Poisson sampling.
 Shuffling has a second row if every epoch may leave out examples.
 """
 
@@ -18,36 +15,7 @@ from flows.answers.question import adjacency_of, phases_of, question
 from flows.answers.sourced import Sourced
 from flows.printing import exactly
 from privcore import Bracket, DomainError, Problem, find_problem
-from privcore.stored_names import SAMPLERS
 from privcore.training import TrainingRun
-
-NAMES = {word: sampler.title for word, sampler in SAMPLERS.items()} | {DROP_LAST: "shuffled, drop_last"}
-"""Names of samplers for pictures and tables, by the words of `--sampling`."""
-
-LIGHT = dict.fromkeys(SAMPLERS, "#6b7280") | {
-    "allocation": "#0072b2",
-    "poisson": "#00825f",
-    "shuffling": "#c44f00",
-    DROP_LAST: "#b3261e",
-    "balls-in-bins": "#287aa9",
-    "fixed-size": "#9a6a00",
-    "with-replacement": "#a8588a",
-    "truncated-poisson": "#00825f",
-}
-"""Colours on a light ground."""
-
-DARK = dict.fromkeys(SAMPLERS, "#9aa4af") | {
-    "allocation": "#5ab4f0",
-    "poisson": "#3fcf9f",
-    "shuffling": "#ff8a4c",
-    DROP_LAST: "#ff9d8f",
-    "balls-in-bins": "#8fd0f5",
-    "fixed-size": "#e8b64c",
-    "with-replacement": "#e39ac6",
-    "truncated-poisson": "#3fcf9f",
-}
-"""Colours on a dark ground."""
-
 
 SHUFFLING = "shuffling-epsilon"
 SIZED = "shuffling-keep-last"

@@ -11,7 +11,8 @@ from flows.answers.explain import SAMPLING_FIELDS, Explanation
 from flows.answers.question import adjacency_of
 from flows.answers.show import kind_of, methods_text
 from flows.answers.sourced import Sourced
-from flows.answers.training.compare import LIGHT, NAMES, SchemeRow
+from flows.answers.training.compare import SchemeRow
+from flows.answers.training.palette import LIGHT, NAMES
 from flows.printing import (
     DIGITS_OF_BOUNDS,
     as_json,

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from flows.answers.ask import Asked
-from flows.answers.parse import drops_with_one_less, examples_text, kind_of
+from flows.answers.parse import drops_with_one_less, kind_of
 from flows.answers.question import large_delta, question, typed
 from flows.answers.sourced import Sourced, asked_until_tight
-from flows.printing import as_json, exactly, listed, rounded_down, rounded_up, say, show
+from flows.printing import as_json, counted, exactly, listed, rounded_down, rounded_up, say, show
 from privcore import Problem
 from privcore.training import TrainingRun
 
@@ -140,5 +140,5 @@ def print_roundings(run: TrainingRun, asked: Sequence[Asked], json: bool) -> Non
         return
     for sampling, why in WHY.items():
         say(f"{sampling}: rounding {run.safe(sampling).way} is safe: {why}")
-    left = examples_text(run.left_out)
+    left = counted(run.left_out, "example")
     say(f"shuffling: drop_last leaves out {left} of each epoch of {run.examples // run.batch_size} steps")

@@ -1,12 +1,14 @@
 """The series of the figures: scheme, method, part of the answer, label and colour.
 
-The colours are those of Okabe and Ito with two of Tol's, which are distinguishable with any colour vision; a
-series has the same colour in every figure. Proved enclosures and upper bounds are solid lines, lower bounds
-are dotted and estimates are dashed, so that a lower bound is never taken for an upper bound.
+A sampler has its colour everywhere, and published bounds on random allocation have colours of Tol's muted
+scheme, which are distinguishable with any colour vision. Proved enclosures and upper bounds are solid lines,
+lower bounds are dotted and estimates are dashed, so that a lower bound is never taken for an upper bound.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from flows.answers.training.palette import LIGHT
 
 
 class Shows(StrEnum):
@@ -52,7 +54,7 @@ ALLOCATION = Series(
     scheme="allocation",
     method="allocation.certified",
     shows=Shows.BRACKET,
-    color="#000000",
+    color=LIGHT["allocation"],
     marker=".",
     width=1.8,
 )
@@ -61,19 +63,19 @@ POISSON = Series(
     scheme="poisson",
     method="poisson.certified",
     shows=Shows.BRACKET,
-    color="#56B4E9",
+    color=LIGHT["poisson"],
     marker="o",
     width=1.8,
 )
 POISSON_RENYI = Series(
-    label="Poisson, Rényi", scheme="poisson", method="poisson.renyi", color="#0072B2", marker="^"
+    label="Poisson, Rényi", scheme="poisson", method="poisson.renyi", color=LIGHT["poisson"], marker="^"
 )
 LOCAL = Series(
     label="Local (no amplification)",
     scheme="unamplified",
     method="unamplified.exact",
     shows=Shows.BRACKET,
-    color="#8C8C8C",
+    color=LIGHT["none"],
     marker=".",
     width=1.8,
 )
@@ -81,7 +83,7 @@ SHUFFLING = Series(
     label="Shuffling, upper bound",
     scheme="shuffling",
     method="shuffling.clones",
-    color="#CC79A7",
+    color=LIGHT["shuffling"],
     marker="v",
     adjacency="zero-out",
 )
@@ -91,17 +93,17 @@ SHUFFLING_LOWER = Series(
     method="shuffling.largest",
     adjacency="zero-out",
     shows=Shows.LOWER,
-    color="#CC79A7",
+    color=LIGHT["shuffling"],
     width=1.8,
 )
 DIRECT = Series(
-    label="Allocation, direct", scheme="allocation", method="allocation.direct", color="#D55E00", marker="o"
+    label="Allocation, direct", scheme="allocation", method="allocation.direct", color="#332288", marker="o"
 )
 DIRECT_REMOVE = Series(
     label="Allocation, direct (remove)",
     scheme="allocation",
     method="allocation.direct",
-    color="#882255",
+    color="#AA4499",
     marker="<",
     adjacency="remove",
 )
@@ -109,14 +111,14 @@ RECURSIVE = Series(
     label="Allocation, recursive",
     scheme="allocation",
     method="allocation.recursive",
-    color="#E69F00",
+    color="#999933",
     marker="s",
 )
 DECOMPOSITION = Series(
     label="Allocation, decomposition",
     scheme="allocation",
     method="allocation.decomposition",
-    color="#009E73",
+    color="#CC6677",
     marker="D",
 )
 COMBINED = Series(
@@ -130,7 +132,7 @@ DONG = Series(
     label="Allocation, Dong et al. (remove)",
     scheme="allocation",
     method="allocation.dong",
-    color="#44AA99",
+    color="#000000",
     marker="X",
     adjacency="remove",
 )
@@ -139,7 +141,7 @@ ALLOCATION_LOWER = Series(
     scheme="allocation",
     method="allocation.largest",
     shows=Shows.LOWER,
-    color="#E69F00",
+    color=LIGHT["allocation"],
     width=1.8,
 )
 MONTE_CARLO_MEAN = Series(
@@ -147,7 +149,7 @@ MONTE_CARLO_MEAN = Series(
     scheme="allocation",
     method="allocation.montecarlo",
     shows=Shows.VALUE,
-    color="#0072B2",
+    color="#332288",
     marker="x",
     adjacency="remove",
 )
@@ -155,7 +157,7 @@ MONTE_CARLO_BOUND = Series(
     label="Monte Carlo, 99 % bound (remove)",
     scheme="allocation",
     method="allocation.montecarlo",
-    color="#D55E00",
+    color="#CC6677",
     marker="s",
     adjacency="remove",
 )
@@ -164,7 +166,7 @@ ALLOCATION_ERROR = Series(
     scheme="allocation",
     method="utility.formula",
     shows=Shows.BRACKET,
-    color="#000000",
+    color=LIGHT["allocation"],
     width=1.8,
 )
 ALLOCATION_PUBLISHED = Series(
@@ -179,7 +181,7 @@ ALLOCATION_TRIALS = Series(
     scheme="allocation",
     method="utility.simulation",
     shows=Shows.SPREAD,
-    color="#D55E00",
+    color=LIGHT["allocation"],
     marker="o",
 )
 POISSON_ERROR = Series(
@@ -187,7 +189,7 @@ POISSON_ERROR = Series(
     scheme="poisson",
     method="utility.formula",
     shows=Shows.BRACKET,
-    color="#56B4E9",
+    color=LIGHT["poisson"],
     width=1.8,
 )
 POISSON_TRIALS = Series(
@@ -195,6 +197,6 @@ POISSON_TRIALS = Series(
     scheme="poisson",
     method="utility.simulation",
     shows=Shows.SPREAD,
-    color="#0072B2",
+    color=LIGHT["poisson"],
     marker="s",
 )

@@ -134,7 +134,7 @@ def test_shuffling_that_drops_the_last_batch_has_a_row_in_every_relation(
     assert "phases=shuffling(sigma=1.1,steps=3,epochs=2,redraw=each-epoch,dropped=0.1)" in privsweep.out
 
 
-@pytest.mark.parametrize("words", [("250",), ("300", "--participations", 2)])
+@pytest.mark.parametrize("words", [("500",), ("300", "--participations", 2)])
 def test_shuffling_has_one_row_if_nothing_is_left_out(words: tuple[object, ...], privsweep: Command) -> None:
     assert "shuffling-drop-last" not in by_sampling(privsweep, *SIZES, *words)
 
@@ -338,6 +338,6 @@ def test_a_limit_shows_in_its_row_and_in_the_exit_code(privsweep: Command) -> No
 
 
 def test_a_large_delta_is_told(privsweep: Command) -> None:
-    assert privsweep("compare", *SIZES[:2], "--delta", "1e-3", *SIZES[4:], "100", "--json") == 0
+    assert privsweep("compare", *SIZES[:2], "--delta", "1e-3", *SIZES[4:], "500", "--json") == 0
     assert "delta=0.001 is not below 1/examples=0.001" in privsweep.err
     json.loads(privsweep.out)

@@ -6,8 +6,9 @@ import math
 import pytest
 
 from flows.answers.parse import problem_of
-from flows.answers.training.compare import NAMES, SchemeRow
+from flows.answers.training.compare import SchemeRow
 from flows.answers.training.compare_output import axis_of, picture
+from flows.answers.training.palette import NAMES
 from privcore import Bracket
 
 FIELDS = {"sigma": 1.1, "steps": 234, "delta": 1e-5, "epochs": 10}

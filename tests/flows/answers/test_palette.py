@@ -1,9 +1,12 @@
 """Every sampler has a name and colours that can be read."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from flows.answers.parse import DROP_LAST, SAMPLING
-from flows.answers.training.compare import DARK, LIGHT, NAMES
+from flows.answers.training.palette import DARK, LIGHT, NAMES
 
 WHITE, BLACK = "#ffffff", "#0d1117"  # the grounds of GitHub's pages
 READABLE = 4.5
@@ -26,6 +29,16 @@ def contrast(one: str, other: str) -> float:
 def test_every_sampler_has_a_name_and_two_colours() -> None:
     assert set(NAMES) == set(LIGHT) == set(DARK) == {*SAMPLING, DROP_LAST}
     assert len(set(NAMES.values())) == len(NAMES)
+
+
+@pytest.mark.parametrize(("shades", "ground"), [(LIGHT, 0), (DARK, 1)], ids=["light", "dark"])
+def test_the_page_has_the_same_colours(shades: dict[str, str], ground: int, repository: Path) -> None:
+    style = (repository / "flows" / "page" / "static" / "page.css").read_text()
+    block = re.findall(r":root \{.*?\}", style, flags=re.DOTALL)[ground]
+    found = {
+        name: color for name, color in re.findall(r"--([a-z-]+): (#[0-9a-f]{6})\b", block) if name in NAMES
+    }
+    assert found == {name: shades[name] for name in NAMES if name != "truncated-poisson"}
 
 
 @pytest.mark.parametrize("sampling", NAMES)

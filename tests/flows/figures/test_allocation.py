@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
+from flows.answers.parse import SAMPLING
+from flows.answers.training.palette import LIGHT
 from flows.cli.app import run
 from flows.figures.allocation.curves import Curves
 from flows.figures.allocation.paper import CURVES
@@ -134,7 +136,8 @@ def lines_of(axes: Axes, series: Series) -> list[tuple[list[float], list[float]]
     lines = [
         (np.asarray(line.get_xdata(), float).tolist(), np.asarray(line.get_ydata(), float).tolist())
         for line in axes.get_lines()
-        if line.get_color() == series.color and line.get_linestyle() != "None"
+        if (line.get_color(), line.get_linewidth()) == (series.color, series.width)
+        and line.get_linestyle() != "None"
     ]
     return sorted(lines, key=lambda line: line[1][0])
 
@@ -205,6 +208,16 @@ def test_series_of_one_figure_can_be_told_apart(figure: Curves) -> None:
     labels = [series.label for series in figure.series]
     assert len(set(looks)) == len(looks)
     assert len(set(labels)) == len(labels)
+
+
+@numbered
+def test_a_colour_of_a_sampler_is_that_of_no_other_curve(figure: Curves) -> None:
+    words = {problem.rpartition("-")[0]: word for word, problem in SAMPLING.items()}
+    for series in figure.series:
+        own = LIGHT[words[series.scheme]]
+        assert series.color not in set(LIGHT.values()) - {own}
+        if series.shows is Shows.BRACKET:
+            assert series.color == own
 
 
 def test_infinity_is_no_bound_and_is_not_drawn(tmp_path: Path) -> None:

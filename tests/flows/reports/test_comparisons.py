@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from flows.answers.training.palette import LIGHT, NAMES
 from flows.printing import rounded_down, rounded_up
+from flows.reports.charts import color
 from flows.reports.compare_audits import compare_audits
 from flows.reports.compare_labels import compare_labels
 from flows.reports.compare_membership import compare_membership
@@ -80,7 +82,7 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_schemes_are_compared_at_equal_settings_alone(training: Path) -> None:
     found = marks(with_store(training, compare_training), "compare-training-sigma")
     assert {mark.setting for mark in found} == {"steps=10", "steps=100"}
-    rates = {mark.bracket.upper for mark in found if mark.series == "Poisson sampling"}
+    rates = {mark.bracket.upper for mark in found if mark.series == "Poisson"}
     assert rates == {1.1 / 10, 1.1 / 100}  # and not those with five uses of an example, or a broken number
     at = {(mark.series, mark.x, mark.setting): mark for mark in found}
     assert at["random allocation", 2.0, "steps=100"].bracket.upper == 1.1 / 2.0 / 100
@@ -92,7 +94,7 @@ def test_the_summary_of_a_comparison_is_one_setting_with_all_schemes(training: P
     document = with_store(training, compare_training)
     (lead,) = [block.text for block in document.blocks if isinstance(block, Paragraph) and block.lead]
     said = re.fullmatch(
-        r"Epsilon is in (.*) with random allocation, in (.*) with Poisson sampling, in (.*) with no "
+        r"Epsilon is in (.*) with random allocation, in (.*) with Poisson, in (.*) with no "
         r"amplification, at sigma=(1|2) steps=(10|100) delta=1e-5\. This is proved\.",
         lead,
     )
@@ -100,6 +102,13 @@ def test_the_summary_of_a_comparison_is_one_setting_with_all_schemes(training: P
     sigma, steps = int(said[4]), int(said[5])
     for text, x in zip(said.groups()[:3], (1 / sigma / steps, 1 / steps, 7 / sigma), strict=True):
         assert text == f"[{rounded_down(0.9 * x)}, {rounded_up(1.1 * x)}]"
+
+
+def test_a_sampler_has_its_colour_in_every_chart(training: Path) -> None:
+    for plot in with_store(training, compare_training).plots:
+        scale = color(plot).to_dict()["scale"]
+        shades = dict(zip(scale["domain"], scale["range"], strict=True))
+        assert shades == {NAMES[word]: LIGHT[word] for word in ("allocation", "poisson", "none")}
 
 
 def test_both_sigma_and_steps_become_axes(training: Path) -> None:
@@ -113,13 +122,13 @@ def test_a_scheme_that_is_not_stored_is_said_with_sweeps_that_compute_it(
 ) -> None:
     assert privsweep("report", "compare-training", "--store", training, "--out", tmp_path) == 1
     assert privsweep.err.startswith(
-        "privsweep: The store has no answers for shuffling (shuffling-epsilon); to compute them: "
+        "privsweep: The store has no answers for the sampler shuffled (shuffling-epsilon); to compute them: "
         "`privsweep run "
     )
     named = [word.split("`")[0] for word in privsweep.err.split("`privsweep run ")[1:]]
     assert named
     for name in named:
-        assert SCHEMES["shuffling"] in {grid.problem.name for grid in load(name).grids}
+        assert SCHEMES["shuffled"] in {grid.problem.name for grid in load(name).grids}
 
 
 # --------------------------------------------------------------------------------------------- labels

@@ -147,9 +147,9 @@ def test_a_comparison_of_contradicted_brackets_alone_is_a_list_of_contradictions
     asked = ["report", "compare-training", "--store", tmp_path / "store", "--out", tmp_path, "--format", "md"]
     assert privsweep(*asked) == 1
     assert f"`privsweep table remove {version}`" in (tmp_path / "compare-training.md").read_text()
-    assert "answers for random allocation" not in privsweep.err
-    assert "answers for no amplification" not in privsweep.err
-    assert "answers for Poisson sampling" in privsweep.err
+    assert "answers for the sampler random allocation" not in privsweep.err
+    assert "answers for the sampler no amplification" not in privsweep.err
+    assert "answers for the sampler Poisson" in privsweep.err
 
 
 def test_an_imported_advantage_of_randomized_response_that_falls_is_named_and_left_out(

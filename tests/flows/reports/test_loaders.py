@@ -1,23 +1,20 @@
 """The picture of eight data loaders shows the stored brackets, and the committed files are up to date."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from flows.answers.ask import UncoveredError
 from flows.answers.question import adjacency_of
-from flows.answers.training.compare import DARK, LIGHT, NAMES, SchemeRow
+from flows.answers.training.compare import SchemeRow
 from flows.answers.training.compare_output import brief
+from flows.answers.training.palette import DARK, GROUNDS, LIGHT, NAMES
 from flows.cli.app import run
-from flows.reports.loaders import CODE, GROUNDS, RUN, SIZES, bars, edges, picture
+from flows.reports.loaders import CODE, RUN, SIZES, bars, edges, picture
 from privcore import Bracket
 from storage import open_store
 from tests.flows.small_store import Command
-
-SHIFT = 0.5
-"""Largest difference of a coordinate in pixels: other processors may give other last digits of an end."""
-NUMBER = r"-?\d+(?:\.\d+)?"
+from tests.flows.support.pictures import SHIFT, drawing, texts
 
 
 @pytest.fixture(scope="module")
@@ -32,22 +29,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(store: Path) -> list[SchemeRow]:
     with open_store(store) as opened:
         return bars(opened)
-
-
-def texts(svg: str) -> list[str]:
-    """The visible texts."""
-    return re.findall(r"<text[^>]*>([^<]+)</text>", svg)
-
-
-def drawing(svg: str) -> tuple[str, list[float]]:
-    """A picture without the numbers in its attributes, and these numbers."""
-    numbers: list[float] = []
-
-    def bare(attribute: re.Match[str]) -> str:
-        numbers.extend(map(float, re.findall(NUMBER, attribute[0])))
-        return re.sub(NUMBER, "0", attribute[0])
-
-    return re.sub(r'="[^"#]*"', bare, svg), numbers
 
 
 @pytest.mark.parametrize("ground", GROUNDS)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from flows.answers.training.palette import LIGHT, NAMES
 from flows.cli.app import run
 from flows.reports import charts
 from flows.reports.document import Document, Heading
@@ -87,8 +88,7 @@ class Page(HTMLParser):
     def marks(self) -> list[dict[str, Any]]:
         """The data of its only chart."""
         (chart,) = self.charts
-        (marks,) = chart["datasets"].values()
-        return list(marks)
+        return list(chart["datasets"]["marks"])
 
 
 def bracket(sigma: float, delta: float) -> tuple[float, float]:
@@ -196,6 +196,65 @@ def test_a_report_says_where_its_numbers_come_from(written: Path) -> None:
             "sigma 0.5 0.7 1 2 4; delta 1e-8 1e-5",
         ):
             assert word in text
+
+
+def test_a_report_begins_with_numbers_and_a_chart_and_ends_with_a_folded_origin(written: Path) -> None:
+    page = (written / "made-up.html").read_text()
+    parts = (
+        '<div class="headline">',
+        "<figure",
+        "<h2>Summary",
+        '<details class="origin">',
+        "release of this report",
+    )
+    places = [page.index(part) for part in parts]
+    assert places == sorted(places)
+    assert page.count("</details>") == page.count("<details")
+    markdown = (written / "made-up.md").read_text()
+    assert markdown.index("![") < markdown.index("## Summary")
+    numbers = re.findall(r"<strong>([^<]+)</strong> ", page[places[0] : places[1]])
+    assert len(numbers) == 3
+
+
+ONE_RUN = """
+name = "one-run"
+
+[[grid]]
+problem = "poisson-epsilon"
+methods = ["poisson.certified"]
+product = { sigma = 1, steps = 20, sampling_probability = 0.05, delta = 1e-5 }
+
+[[grid]]
+problem = "unamplified-epsilon"
+methods = ["unamplified.exact"]
+product = { sigma = SIGMA, delta = 1e-5 }
+"""
+
+
+@pytest.mark.parametrize(("sigma", "drawn"), [("1", True), ("2", False)])
+def test_samplers_of_one_run_are_one_chart_in_their_colours(sigma: str, drawn: bool, tmp_path: Path) -> None:
+    spec = tmp_path / "one-run.toml"
+    spec.write_text(ONE_RUN.replace("SIGMA", sigma))
+    assert run(["run", str(spec), "--store", str(tmp_path / "store"), "--engine", "serial"]) == 0
+    assert report(spec, "--store", tmp_path / "store", "--out", tmp_path) == 0
+    charts = Page(tmp_path / "one-run.html").charts
+    assert len(charts) == drawn
+    for chart in charts:
+        scale = chart["layer"][0]["encoding"]["color"]["scale"]
+        assert dict(zip(scale["domain"], scale["range"], strict=True)) == {
+            NAMES[word]: LIGHT[word] for word in ("poisson", "none")
+        }
+
+
+def test_every_colour_of_a_chart_has_one_for_dark_screens_and_none_for_paper(written: Path) -> None:
+    (style,) = Page(written / "made-up.html").styles
+    dark = style[style.rindex("@media screen and (prefers-color-scheme: dark)") :]
+    for chart in Page(written / "made-up.html").charts:
+        used = set(re.findall(r"#[0-9a-fA-F]{6}", json.dumps({**chart, "datasets": {}})))
+        assert used
+        for color in used - {"#ffffff"}:
+            assert f'[fill="{color}"]' in dark
+            assert f'[stroke="{color}"]' in dark
 
 
 def test_hostile_titles_and_reasons_stay_text(spec: Path, tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def check_page(picture: Picture, path: Path) -> None:
         pixels = np.asarray(image.convert("RGB"), dtype=np.int64) @ [0x10000, 0x100, 1]
     colors = {f"#{color:06X}" for color in np.unique(pixels).tolist()}
     traces = [trace for row in picture.rows for panel in row for trace in panel.traces]
-    assert {trace.color for trace in traces if trace.x and trace.label} <= colors
+    assert {trace.color.upper() for trace in traces if trace.x and trace.label} <= colors
 
 
 def check_legends(picture: Picture) -> None:
