@@ -54,9 +54,10 @@ membership-figures: figures-membership
 figures-%: $(STAMP)  ## run the sweeps of a paper (allocation, labels, auditing, membership) and draw them into figures/
 	$(BIN)/privsweep figures $* --out $(FIGURES)
 
-picture: $(STAMP)  ## run the sweep `loaders`, and draw it for README.md and the documentation
+picture: $(STAMP)  ## draw the pictures of README.md and of the gallery in the documentation
 	$(BIN)/privsweep run loaders --store build/picture
 	$(BIN)/python -m flows.reports.loaders build/picture docs/pictures
+	$(BIN)/python -m tests.docs.gallery
 
 screenshots: $(STAMP)  ## take the pictures of the page for README.md (needs Debian's Chromium)
 	$(BIN)/python -m tests.docs.screenshots

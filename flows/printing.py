@@ -165,6 +165,16 @@ def exactly(value: object) -> str:
     return mantissa.removesuffix(".0") + (f"e{int(exponent)}" if exponent else "")
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in singular or plural.
+
+    Example:
+        >>> counted(1, "point"), counted(2, "point")
+        ('1 point', '2 points')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def listed(fields: Mapping[str, object]) -> str:
     """Return fields as they are typed on the command line: `sigma=1 steps=10000`."""
     return " ".join(f"{name}={exactly(value)}" for name, value in fields.items())

@@ -25,6 +25,7 @@ SENTENCE = "privsweep: `privsweep {command}` needs the package {package}: pip in
 NEEDS = {
     "serve": ("uvicorn", "page"),
     "figures": ("matplotlib", "report"),
+    "plot": ("matplotlib", "report"),
     "report figures": ("matplotlib", "report"),
 }
 EXTRAS = {"ray", "prefect", "fastapi", "uvicorn", "sqlalchemy", "matplotlib", "altair", "s3fs", "jax"}

@@ -58,6 +58,26 @@ def played(cells: Sequence[str], folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.thorough
+def test_the_notebook_of_the_documentation_runs_from_a_run_to_a_query(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: Any = nbformat.read
+    whole = read(repository / "docs" / "notebooks" / "run.ipynb", as_version=4)
+    cells = [cell for cell in whole.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs for cell in cells), "outputs are not committed"
+    answer, statement, curve, rows, computed, query = played(
+        [cell.source for cell in cells], tmp_path, monkeypatch
+    )
+    bound = ps.epsilon(sampling="poisson", sigma=1.1, examples=60000, batch_size=256, epochs=10, delta=1e-5)
+    assert answer[-1].data["text/plain"] == repr(bound)
+    assert statement[0].text == bound.statement() + "\n"
+    assert curve[0].data["image/svg+xml"].count(">Poisson<") == 1
+    assert set(re.findall(r"(?m)^[a-z-]+", rows[0].data["text/plain"])) >= {"allocation", "poisson", "none"}
+    assert computed[-1].data["text/plain"] == "8"
+    assert query[0].data["text/html"].count("<tr>") == 5
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["serial", "ray"])
 def test_a_notebook_shows_answers_tables_and_one_bar(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

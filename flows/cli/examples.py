@@ -17,6 +17,10 @@ EXAMPLES = {
         "privsweep profile --sampling poisson --sigma 1.1 --examples 60000 --batch-size 256 --epochs 10 --delta 1e-5",
         "privsweep profile --sampling allocation --sigma 2 --steps 100 --fpr 0.001 --fpr 0.01",
     ),
+    "plot": (
+        "privsweep plot --sampling poisson,allocation --sigma 1 --steps 100 --delta 1e-5 --over sigma=0.8..2",
+        "privsweep plot --sampling none --sigma 1 --delta 1e-5 --tradeoff --out curve.pdf --width text",
+    ),
     "compare": (
         "privsweep compare --sigma 1.1 --examples 60000 --batch-size 256 --epochs 10 --delta 1e-5",
         "privsweep compare --sigma 1 --steps 1000 --delta 1e-6 --json",

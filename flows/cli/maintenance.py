@@ -13,7 +13,7 @@ from flows.cli.options import (
     RayAddress,
     StorePath,
     Workers,
-    check_engine,
+    engine_of,
 )
 from flows.printing import WRONG, as_json, marked, note, printable, say
 from flows.spec.words import DEFAULT_STORE
@@ -120,16 +120,9 @@ def repair(
     from flows.runs.repair import repair as repair_store
     from storage import open_store
 
-    check_engine(engine, ray_address)
+    chosen = engine_of(engine, workers, ray_address)
     with open_store(store.absolute()) as opened, Progress() as progress:
-        done = repair_store(
-            opened,
-            dry_run=dry_run,
-            workers=workers,
-            engine_name=engine,
-            watch=progress,
-            ray_address=ray_address,
-        )
+        done = repair_store(opened, dry_run=dry_run, engine=chosen, watch=progress)
     if json:
         say(as_json(_repair_content(done), indent=1))
     else:

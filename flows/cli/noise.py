@@ -1,7 +1,8 @@
-"""Commands about one training run: the least noise, the most steps, and many numbers at once."""
+"""Commands about one training run: the least noise, the most steps, many numbers at once, and pictures."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +21,9 @@ from flows.cli.options import (
 from flows.cli.training import RUN, about_a_run
 from flows.printing import as_json, note, say
 from flows.spec.words import DEFAULT_STORE
+
+if TYPE_CHECKING:
+    from privcore.training import RunProfile
 
 
 @about_a_run(*(name for name in RUN if name != "sigma"))
@@ -178,3 +182,79 @@ def profile(
     if chart is not None:
         draw_profile(found, chart)
     print_profile(found, json)
+
+
+@about_a_run()
+def plot(  # noqa: PLR0913  the options of a command are its arguments
+    *,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS",
+            help="Parameter and its values: sigma=1,2,4 or sigma=0.5..4; default: half to twice sigma.",
+        ),
+    ] = None,
+    tradeoff: Annotated[
+        bool, typer.Option("--tradeoff", help="Draw the trade-off curve of membership tests instead.")
+    ] = False,
+    profile_: Annotated[
+        bool, typer.Option("--profile", help="Draw the privacy profile instead: delta over epsilon.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="File of the picture: .svg, .png or .pdf.")
+    ] = Path("plot.svg"),
+    width: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD",
+            help="Width of a column of a journal, or of its text: column or text.",
+            autocompletion=words("column", "text"),
+        ),
+    ] = "column",
+    dark: Annotated[bool, typer.Option("--dark", help="Draw on a dark ground.")] = False,
+    store: StorePath = DEFAULT_STORE,
+    limit_seconds: LimitSeconds = 300.0,
+    allow_degraded: AllowDegraded = False,
+    **run: Any,
+) -> None:
+    """Draw epsilon of a training run over a parameter, its trade-off curve, or its privacy profile.
+
+    Bands reach from the lower to the upper end, which are proved at the marks. --sampling takes one sampler,
+    several with commas between them, or all. Stored points are not computed again.
+    """
+    from functools import partial
+
+    from flows.answers.held import answered
+    from flows.answers.sourced import Sourced, computed
+    from flows.answers.training.along import asking, axis_of, words_of
+    from flows.figures.samplers import checked_picture, over_picture, tradeoff_picture, write_picture
+    from privcore import DomainError, Problem
+
+    if sum((over is not None, tradeoff, profile_)) > 1:
+        raise DomainError("Expected one of --over, --tradeoff and --profile.")
+    checked_picture(out, width, "`privsweep plot`")
+    given = words_of(run)
+    look = {"width": width, "ground": "dark" if dark else "light"}
+    axis, values = ("", []) if tradeoff or profile_ else axis_of(over or "sigma", given)
+    asked = asking(given, axis or "delta")
+    with reading(store, allow_degraded=allow_degraded) as opened:
+
+        def answering(problem: Problem, where: str) -> Sourced:
+            computing = partial(computed, limit_seconds=limit_seconds)
+            with waiting(f"computing {problem.name} at {where}"):
+                return answered(opened, problem, computing=computing)
+
+        if tradeoff:
+            found, notes = asked(given.get("delta", 1e-5))
+            drawn = tradeoff_picture(found, given, profiling=_profiling, **look)
+        else:
+            drawn, notes = over_picture(asked, axis, values, answering, given, **look)
+    note(*notes)
+    write_picture(drawn, out)
+    say(out)
+
+
+def _profiling(sampling: str, computing: "Callable[[], RunProfile]") -> "RunProfile":
+    """Compute a profile, and say so meanwhile."""
+    with waiting(f"computing the trade-off curve of {sampling or 'the run'}"):
+        return computing()

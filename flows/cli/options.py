@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from flows.answers.ask import Asked
     from flows.answers.sourced import Sourced
     from storage import Store
+    from tasks.engine import Engine as _Engine
 
 Completer = Callable[[str], list[str]]
 
@@ -256,11 +257,11 @@ RayAddress = Annotated[
 ]
 
 
-def check_engine(engine: str, ray_address: str | None) -> None:
-    """Reject unknown engines, and a cluster address for the serial engine."""
-    from tasks.engine import check_engine as check  # not needed to print help
+def engine_of(engine: str, workers: int | None, ray_address: str | None) -> "_Engine":
+    """Return the engine of these options; reject an unknown one, and a cluster for the serial engine."""
+    from tasks.engine import Engine as Made  # not needed to print help
 
-    check(engine, ray_address)
+    return Made(name=engine, workers=workers, address=ray_address)
 
 
 def named_methods(names: list[str] | None) -> list[Method] | None:

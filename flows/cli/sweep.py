@@ -15,7 +15,7 @@ from flows.cli.options import (
     RayAddress,
     StorePath,
     Workers,
-    check_engine,
+    engine_of,
     problems_and_sweeps,
     reading,
     shown,
@@ -279,7 +279,7 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
     from flows.runs.status import runs
     from storage import open_store
 
-    check_engine(engine, ray_address)
+    chosen = engine_of(engine, workers, ray_address)
     asked = named_or_typed(sweep, words or [], method or [])
     with open_store(store.absolute(), missing_ok=True) as opened, Progress() as progress:
         for other in runs(asked, opened, wait=False).alive:
@@ -290,12 +290,10 @@ def run(  # noqa: PLR0913, PLR0917  the options of a command
         report = run_sweep(
             asked,
             opened,
-            workers=workers,
-            engine_name=engine,
+            engine=chosen,
             max_points=max_points,
             retry=retry,
             watch=progress,
-            ray_address=ray_address,
         )
     if json:
         _print_json(_report_content(report))
@@ -316,7 +314,15 @@ def _plan_content(made: "Plan") -> dict[str, Any]:
         "stored": sum(made.stored.values()),
         "stored_by_status": dict(made.stored),
         "new": made.new,
-        "by_method": [share.__dict__ for share in made.shares],
+        "by_method": [
+            {
+                "problem": group.kind.name,
+                "method": group.label,
+                "points": group.points,
+                "seconds": group.seconds,
+            }
+            for group in made.groups
+        ],
         "batches": len(made.batches),
         "cpu_seconds": made.cpu_seconds,
         "memory_bytes": made.memory_bytes,
@@ -340,15 +346,15 @@ def schema() -> None:
 def _show_plan(name: str, made: "Plan", workers: int) -> None:
     from flows.runs.forecast import END, END_OF_RAY, START, START_HERE
     from flows.runs.progress import duration, size
-    from tasks.engine import AUTO, RAY, chosen
+    from tasks.engine import RAY, Engine
 
     say(f"{name}: {made.total} points, {sum(made.stored.values())} stored, {made.new} new")
     if not made.new:
         return
-    rows = [[s.problem, s.method, str(s.points), f"{s.seconds:.3g}"] for s in made.shares]
+    rows = [[g.kind.name, g.label, str(g.points), f"{g.seconds:.3g}"] for g in made.groups]
     show(["problem", "method", "new points", "core seconds"], rows)
-    engine, reason = chosen(AUTO, made.cpu_seconds)
-    if engine == RAY:
+    engine, reason = Engine().chosen(made.cpu_seconds)
+    if engine.name == RAY:
         seconds = START + made.cpu_seconds / workers + END + END_OF_RAY
         around = duration(START + END + END_OF_RAY)
         reason = f"on {workers} workers, with {around} for the start and the end of Prefect and Ray"
@@ -377,8 +383,8 @@ def _report_content(report: "RunReport") -> dict[str, Any]:
 
 
 def _show_report(report: "RunReport", store: Path) -> None:
-    from flows.runs.batches import failures
     from flows.runs.progress import duration
+    from tasks.tally import failures
 
     now = report.now
     what = (

@@ -62,6 +62,15 @@ class Running:
         """All processes that descend from it."""
         return psutil.Process(self.process.pid).children(recursive=True)
 
+    @property
+    def computing(self) -> list[psutil.Process]:
+        """The processes that compute its points; a process that just ended has no command line any more."""
+        found = []
+        for each in self.below:
+            with contextlib.suppress(psutil.Error):
+                found += [each] if any("tasks.guard" in word for word in each.cmdline()) else []
+        return found
+
     def end(self, timeout: float = 200.0) -> tuple[int, str, str]:
         """Wait for the end; return code, standard output, standard error."""
         try:

@@ -25,6 +25,7 @@ from storage.parts import impossible
 from storage.place.located import located
 from storage.table.lookup_table import LookupTable, import_lookup_table
 from storage.verify import verify
+from tasks.engine import Engine
 from tests.storage.made_up import Claims, UnamplifiedEpsilon, epsilon, imported, put, row, table_of
 
 CENTURY = datetime(2199, 1, 1, tzinfo=UTC)
@@ -108,7 +109,7 @@ def test_a_part_with_a_row_that_is_not_an_answer_is_refused_and_its_point_is_com
     with open_store(tmp_path / "store") as store:
         with pytest.raises(StoreError, match=re.escape(words)):
             store.lookup(epsilon())
-        done = repair(store, engine_name="serial")
+        done = repair(store, engine=Engine(name="serial"))
         assert (len(done.moved), done.lost) == (1, 1)
         assert store.verify() == []
 

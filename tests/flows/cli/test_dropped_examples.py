@@ -59,7 +59,7 @@ def options(words: dict[str, Any]) -> list[str]:
 
 
 def test_a_batch_size_that_divides_the_examples_drops_nothing(command: Command) -> None:
-    words = {**SMALL, "batch_size": 100, "drop_last": True}
+    words = {**SMALL, "batch_size": 250, "drop_last": True}
     assert command("epsilon", *options(words), "--adjacency", "zero-out") == 0
     assert "drop_last drops nothing, since batch_size divides examples" in command.err
     less = ps.epsilon(**words | {"examples": 999}, adjacency="zero-out")

@@ -76,13 +76,20 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks.batch, "MOST_POINTS", 4)
 
 
+SERIAL = tasks.engine.Engine(name="serial", workers=1)
+
+
 def run(store: Path, text: str = SWEEP) -> flows.runs.run.RunReport:
     opened = open_store(store, missing_ok=True)
-    return flows.runs.run.run(parse(text.encode(), "sweep.toml"), opened, engine_name="serial", workers=1)
+    return flows.runs.run.run(parse(text.encode(), "sweep.toml"), opened, engine=SERIAL)
 
 
 def mend(store: Path, *, dry_run: bool = False) -> Repair:
-    return repair(open_store(store, missing_ok=True), engine_name="serial", workers=1, dry_run=dry_run)
+    return repair(
+        open_store(store, missing_ok=True),
+        engine=SERIAL,
+        dry_run=dry_run,
+    )
 
 
 def damage(part: Path, *, truncate: bool = False) -> None:
@@ -381,7 +388,7 @@ def test_an_answer_that_is_lost_beside_a_failure_is_computed_again(tmp_path: Pat
     put(store, [row(epsilon(sigma=0.5, delta=d), slow, seconds_later=-99) for d in (1e-8, 1e-5)])
     run(store)
     opened = open_store(store)
-    flows.runs.run.run(parse(SWEEP.encode(), "s"), opened, engine_name="serial", workers=1, retry=True)
+    flows.runs.run.run(parse(SWEEP.encode(), "s"), opened, engine=SERIAL, retry=True)
     before = answers(store)
     assert {answer["status"] for answer in before} == {"ok"}
     table = {path: read_rows(path).to_pylist() for path in parts(located(store))}

@@ -21,7 +21,7 @@ problem = "unamplified-epsilon"
 methods = ["unamplified.exact"]
 product = { sigma = [1, 2, 4], delta = [1e-8, 1e-5] }
 """
-RUN = "--sigma 1.1 --examples 6000 --batch-size 256 --epochs 2 --delta 1e-5"
+RUN = "--sigma 1.1 --examples 1000 --batch-size 400 --epochs 2 --delta 1e-5"
 HELD = "unamplified-epsilon sigma=1 delta=1e-5"
 DONE, FAILED, MISUSE, UNCOVERED = ExitCode.DONE, ExitCode.FAILED, ExitCode.MISUSE, ExitCode.UNCOVERED
 
@@ -35,6 +35,7 @@ CASES: dict[str, tuple[str, ExitCode]] = {
     "solve": ("epochs --epsilon 4 --sigma 9 --delta 1e-5 --sampling none", DONE),
     "profile": (f"{RUN} --sampling poisson", DONE),
     "steps": ("--examples 60000 --batch-size 256", DONE),
+    "plot": ("--sampling none --delta 1e-5 --over sigma=1..2 --out plot.svg", DONE),
     "compare": (RUN, DONE),
     "ask": (HELD, DONE),
     "methods": ("", DONE),
