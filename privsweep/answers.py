@@ -43,6 +43,7 @@ def _methods(method: Methods) -> list[Method] | None:
 @of_a_run()
 def epsilon(
     *,
+    repeats: str | None = None,
     method: Methods = None,
     store: str | Path = DEFAULT_STORE,
     stored_only: bool = False,
@@ -56,6 +57,8 @@ def epsilon(
     with exactly the bounds that would be computed; otherwise it is computed.
 
     Args:
+        repeats: Number of runs, if only the best one is released, as in `--repeats`: `fixed(10)`,
+            `geometric(10)`, `poisson(10)`, `binomial(20,0.5)` or `negative-binomial(0,0.01)`; one by default.
         method: Method to use, or several of them; all by default.
         store: Folder or address of a store; only the default one may be missing.
         stored_only: Whether any stored bound is the answer, and nothing is computed.
@@ -92,7 +95,7 @@ def epsilon(
             less = [] if computing is None or "run" in given else with_one_less(given, computing)
             return enclosure(answer, found.notes + less)
 
-        return cast(Enclosure, broadcast(one, run))
+        return cast(Enclosure, broadcast(one, {**run, "repeats": repeats}))
 
 
 @of_a_run(*(name for name in RunWords.__annotations__ if name != "sigma"))

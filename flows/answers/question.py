@@ -37,6 +37,7 @@ RUN = (
     "workers",
     "max_grad_norm",
     "run",
+    "repeats",
 )
 """Words of a training run: the options of commands, and the arguments of functions."""
 COMPARED = (
@@ -54,8 +55,10 @@ COMPARED = (
 """Words of a comparison of samplers."""
 FLAGS = ("drop_last", "keep_last")
 """Words that are true if they are given."""
-OF_ONE = ("sampling_probability", "redraw", "largest_batch", *FLAGS, "group")
+OF_ONE = ("sampling_probability", "redraw", "largest_batch", *FLAGS, "group", "repeats")
 """Words that describe one sampler, so that they contradict an unknown one."""
+WHOLE = ("run", "repeats")
+"""Words whose texts have commas of their own."""
 SPELLINGS = {
     "noise_multiplier": "sigma",
     "sample_rate": "sampling_probability",
@@ -112,7 +115,8 @@ def spread(words: Mapping[str, object]) -> list[dict[str, Any]]:
     """
     given = {name: word for name, word in words.items() if word is not None}
     each = [
-        word.split(",") if isinstance(word, str) and name != "run" else [word] for name, word in given.items()
+        word.split(",") if isinstance(word, str) and name not in WHOLE else [word]
+        for name, word in given.items()
     ]
     return [typed(dict(zip(given, one, strict=True))) for one in product(*each)]
 
@@ -142,8 +146,18 @@ def question(words: Mapping[str, Any]) -> Described:
         notes.append("max_grad_norm does not matter: sigma is the noise divided by the clipping norm.")
     if (count := given.pop("workers", None)) not in (None, 1):
         raise _of_workers(count, given)
+    repeats = given.pop("repeats", None)
     found = _phases(given) if "run" in given else _sampled(given)
+    found = found if repeats is None else _repeated(found, repeats)
     return found._replace(notes=found.notes + notes)
+
+
+def _repeated(one: Described, repeats: object) -> Described:
+    """Turn a question about one run into one about the best of several."""
+    fields = {**one.run, "repeats": repeats}
+    if "delta" in one.fields:
+        fields["delta"] = one.fields["delta"]
+    return Described(find_problem("tuned-epsilon"), fields, one.notes)
 
 
 def _sampled(given: dict[str, Any]) -> Described:

@@ -169,6 +169,15 @@ def about_a_run(*names: str) -> Callable[[Command], Command]:
 StoredOnly = Annotated[
     bool, typer.Option("--stored-only", help="Never compute; exit with 3 if the store has no answer.")
 ]
+Repeats = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LAW",
+        help="The best of several runs is released, and how many are made: fixed(10), geometric(10) and "
+        "poisson(10) by their means, binomial(20,0.5), or negative-binomial(0,0.01).",
+        autocompletion=options.words("fixed(10)", "geometric(10)", "poisson(10)"),
+    ),
+]
 StatementFormat = Annotated[
     str | None,
     typer.Option(
@@ -181,8 +190,9 @@ StatementFormat = Annotated[
 
 
 @about_a_run()
-def epsilon(
+def epsilon(  # noqa: PLR0913  the options of a command are its arguments
     *,
+    repeats: Repeats = None,
     method: MethodNames = None,
     store: StorePath = DEFAULT_STORE,
     stored_only: StoredOnly = False,
@@ -197,7 +207,8 @@ def epsilon(
 
     The answer comes from the store if the store has exactly the computed bracket; otherwise it is computed
     now. With --sampling unknown, the bracket holds for every sampler that `privsweep compare` lists, and the
-    worst one is named. Numbers with commas between them, as in --sigma 0.8,1,1.2, give a table.
+    worst one is named. Numbers with commas between them, as in --sigma 0.8,1,1.2, give a table. With
+    --repeats, epsilon is that of tuning: only the best of several runs is released.
     """
     from flows.answers.explain import explained
     from flows.answers.held import answer_to, answered_rows
@@ -206,7 +217,7 @@ def epsilon(
     from flows.answers.training.statement import statement as statement_about
 
     statement = None if statement is None else checked_format(statement)
-    several = spread(run)
+    several = spread({**run, "repeats": repeats})
     if len(several) > 1:
         if explain or statement or any(words.get("sampling") == UNKNOWN for words in several):
             raise DomainError(

@@ -52,6 +52,7 @@ TABS = (
             "unamplified",
             "run",
             "matrix",
+            "tuned",
         ),
     ),
     Tab(name="labels", title="Labels", sweep="labels-bounds"),

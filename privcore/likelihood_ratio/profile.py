@@ -44,7 +44,7 @@ LARGEST_EPSILON = 600.0
 
 def delta_upper(distribution: RatioDistribution, epsilon: float, adjacency: str) -> float:
     """Return an upper bound of delta for every pair that the distribution dominates, rounding included."""
-    shift, factor = _slack(distribution, epsilon)
+    shift, factor = slack(distribution, epsilon)
     if factor == math.inf:  # rounding errors exceed the masses
         return 1.0
     return min(
@@ -58,7 +58,7 @@ def delta_upper(distribution: RatioDistribution, epsilon: float, adjacency: str)
 
 def delta_lower(distribution: RatioDistribution, epsilon: float, adjacency: str) -> float:
     """Return a lower bound of delta of every pair with this post-processing, rounding included."""
-    shift, factor = _slack(distribution, epsilon)
+    shift, factor = slack(distribution, epsilon)
     return max(
         0.0,
         *(
@@ -100,7 +100,7 @@ def _first(candidates: list[float], holds: Callable[[float], bool], otherwise: f
     return candidates[at] if at < len(candidates) else otherwise
 
 
-def _slack(distribution: RatioDistribution, epsilon: float) -> tuple[float, float]:
+def slack(distribution: RatioDistribution, epsilon: float) -> tuple[float, float]:
     """Return the shift of epsilon and the factor on delta that cover all rounding, also in this module."""
     shift = distribution.value_error + 8.0 * UNIT * (2.0 + abs(epsilon))
     error = distribution.mass_error + shift + 4.0 * (distribution.x.size + 4) * UNIT
@@ -248,13 +248,18 @@ class Curve:
         return self.misses - self.error * (self.misses + 2.0 * self.slopes * self.rests)
 
 
-def curve(distribution: RatioDistribution, direction: Direction) -> Curve:
-    """Return the trade-off curve of a distribution in one order of the hypotheses.
+def outcomes(
+    distribution: RatioDistribution, direction: Direction
+) -> tuple[Array, Array, float, tuple[float, float]]:
+    """Return the outcomes of a distribution in falling order of the ratio, in one order of the hypotheses.
 
     Args:
         distribution: Distribution of the ratio dP/dQ under Q.
-        direction: "remove" for the null hypothesis Q (without the example) against P (with it), "add" for the
-            null hypothesis P against Q.
+        direction: As for `curve`.
+
+    Returns:
+        Masses under the null hypothesis and under the alternative, the mass under the alternative of the
+        outcomes that are impossible under the null hypothesis, and the drifts of both orders.
     """
     product = distribution.p * distribution.x
     if direction == "remove":
@@ -266,7 +271,18 @@ def curve(distribution: RatioDistribution, direction: Direction) -> Curve:
         drifts = distribution.drift_add, distribution.drift_remove
     keep = null > NEGLIGIBLE
     start += float(np.sum(alternative[~keep]))
-    null, alternative = null[keep], alternative[keep]
+    return null[keep], alternative[keep], start, drifts
+
+
+def curve(distribution: RatioDistribution, direction: Direction) -> Curve:
+    """Return the trade-off curve of a distribution in one order of the hypotheses.
+
+    Args:
+        distribution: Distribution of the ratio dP/dQ under Q.
+        direction: "remove" for the null hypothesis Q (without the example) against P (with it), "add" for the
+            null hypothesis P against Q.
+    """
+    null, alternative, start, drifts = outcomes(distribution, direction)
     # a sum of n terms errs by n - 1 roundings, a product by one, and an interpolation by six
     error = 2.0 * (null.size + 16) * UNIT
     exponent = distribution.mass_error + distribution.value_error + 16.0 * UNIT

@@ -34,7 +34,9 @@ FURTHER_DELTAS = (1e-25, SMALLEST_DELTA)
 SCOUT = 1.0 / 5.0
 """Width of cells in this search, in local standard deviations."""
 FINEST = 1.0 / 1000.0
-LOGARITHMIC = ("epsilon", "mu")
+BEST_OF = {"epsilon": "epsilon of the best run", "delta": "delta of the best run"}
+"""Quantities of the best of several runs, by those of one run."""
+LOGARITHMIC = ("epsilon", "mu", BEST_OF["epsilon"])
 """Quantities that change like the logarithm of a probability; all others are probabilities."""
 WIDER = 0.01
 """Relative width of brackets that would take much longer at the default width of epsilon."""
@@ -59,6 +61,16 @@ class Question:
     def scale(self) -> float | None:
         """The probability that sets the extent of the tails; None if it is the answer."""
         return self.at if self.asks == "epsilon" else None
+
+    @property
+    def is_epsilon(self) -> bool:
+        """Whether an epsilon is asked for."""
+        return self.asks == "epsilon"
+
+    @property
+    def runs(self) -> float:
+        """Mean number of runs, if one is released."""
+        return 1.0
 
     @property
     def guess(self) -> float:

@@ -149,20 +149,21 @@ def _moved(above: Above, question: Question, tolerance: float, outer: Ends) -> t
 
     $\delta(\varepsilon) \le \delta_X(\varepsilon) + (1 + e^\varepsilon) \tau$. For an epsilon of at most
     `top`, it suffices that the ratio has a delta of at most $\delta - (1 + e^{top}) \tau$; a smaller bound
-    serves as the next `top`.
+    serves as the next `top`. The best of several runs is within the distance times their mean number.
     """
-    if question.asks != "epsilon":
+    moved = above.moved * question.runs
+    if not question.is_epsilon:
         if question.at > LARGEST_LOSS:
             return outer[1], ""
         _, upper, note = enclosed(above.ratio, question, tolerance, (outer[0], 1.0))
-        extra = (1.0 + math.exp(question.at)) * above.moved
+        extra = (1.0 + math.exp(question.at)) * moved
         return min(outer[1], probability_at_most(min(1.0, upper + extra), FEW_OPERATIONS)), note
     best, note = outer[1], ""
     top = min(best, above.meant) if above.meant > 0.0 else best
     for _ in range(6):
         if not top <= LARGEST_LOSS:
             break
-        rest = question.at - (1.0 + math.exp(top)) * above.moved * (1.0 + FEW_OPERATIONS)
+        rest = question.at - (1.0 + math.exp(top)) * moved * (1.0 + FEW_OPERATIONS)
         if rest <= 0.0:
             break
         asked = replace(question, at=rest * (1.0 - FEW_OPERATIONS))

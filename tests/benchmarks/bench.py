@@ -35,6 +35,7 @@ from tests.benchmarks import (
     store,
     sweeps,
     throughput,
+    tuning,
     whole_domain,
 )
 
@@ -76,6 +77,7 @@ SECTIONS = {
     "samplers": samplers.table,
     "displaced": displaced.table,
     "whole-domain": whole_domain.table,
+    "tuning": tuning.table,
     "k-of-t": k_of_t.table,
     "bis": bis.table,
     "lookups": lookups.table,
@@ -117,6 +119,7 @@ TITLES = {
     "sweeps": "Whole sweeps of a method that costs nothing: the driver's time and memory",
     "startup": "Start-up: a command in a new process, with warm caches on disk",
     "store": "The store: 10,000,000 rows in 100 parts",
+    "tuning": "Tuning: widths of brackets of the best of several drawn runs",
     "whole-domain": "The whole domain: widths of brackets at 1,000 drawn runs of all samplers",
     "pipeline": f"Pipeline: {PIPELINE_POINTS:,} points of `unamplified.exact` through all steps",
 }

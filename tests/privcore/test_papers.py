@@ -18,6 +18,8 @@ UNSETTLED = {
     "2411.04205": "known at second hand; the citation of Theorem 3.3 does not name the version",
     "2106.08567": "three versions; the citation of Theorem 11 does not name the version",
     "2202.08312": "known from citations alone, and no number of it is cited",
+    "2110.03620": "known from its abstract and citations, and no number of it is cited",
+    "2402.06701": "known from its abstract and citations, and no number of it is cited",
     "2202.12968": "known from a quotation alone, and no number of it is cited",
 }
 """Papers whose version could not be established, and why; docs/papers.md says the same."""

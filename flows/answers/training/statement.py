@@ -132,7 +132,16 @@ EXCLUDED = (
     "errors of the implementation, such as predictable random numbers, and side channels",
 )
 
-ASSUMED_SENTENCE = f"{'; '.join(ASSUMED)}. The training is trusted with the data (central model)."
+TUNED = (
+    "only the best run is published, and neither the others nor their number",
+    "each run has noise and batches of its own, and its settings do not depend on the data",
+    "the score of a run is computed from its outputs, without the data",
+)
+"""Assumed in addition, if the best of several runs is published."""
+BEYOND_TUNED = ("a search for hyper-parameters beyond these runs", *EXCLUDED[1:])
+
+TRUSTED = "The training is trusted with the data (central model)."
+ASSUMED_SENTENCE = f"{'; '.join(ASSUMED)}. {TRUSTED}"
 EXCLUDED_SENTENCE = f"{'; '.join(EXCLUDED)}."
 AUTHOR_SENTENCE = f"the author of the lookup table {{}}, whose rows were {NOT_RECOMPUTED}."
 """Origin of an end from a row of a lookup table; `{}` is the version of the table."""
@@ -192,8 +201,11 @@ def statement(answer: Sourced, *, limit_seconds: float) -> Statement:
     shares = [exactly(share) for phase in phases_of(problem) if (share := getattr(phase, "dropped", 0.0))]
     if shares:
         mechanism += f" Shuffled epochs leave out the share {', '.join(shares)} of the examples, at random."
-    tests = membership_tests(problem, limit_seconds) if limit_seconds > 0.0 else None
-    single = epsilon_of_one(problem, limit_seconds) if limit_seconds > 0.0 else None
+    is_tuned = "repeats" in fields  # the numbers of one run are not those of the best of several
+    more = limit_seconds > 0.0 and not is_tuned
+    tests = membership_tests(problem, limit_seconds) if more else None
+    single = epsilon_of_one(problem, limit_seconds) if more else None
+    assumed, excluded = (ASSUMED + TUNED, BEYOND_TUNED) if is_tuned else (ASSUMED, EXCLUDED)
     alone = "" if single is None else f" For one example alone, epsilon is at most {rounded_up(single)}."
     below = f"; lower end: {proofs['lower']}" if proofs["lower"] not in (None, proofs["upper"]) else ""
     parts = (
@@ -205,8 +217,8 @@ def statement(answer: Sourced, *, limit_seconds: float) -> Statement:
         *([("Membership", tests.sentence)] if tests else []),
         ("Accounted for", mechanism),
         ("Proof", f"{'both ends' if not below and least else 'upper end'}: {proofs['upper']}{below}."),
-        ("Assumed", ASSUMED_SENTENCE),
-        ("Not covered", EXCLUDED_SENTENCE),
+        ("Assumed", f"{'; '.join(assumed)}. {TRUSTED}"),
+        ("Not covered", f"{'; '.join(excluded)}."),
         ("Computed by", computed_by(bracket.tables)),
     )
     return Statement(
@@ -225,9 +237,9 @@ def statement(answer: Sourced, *, limit_seconds: float) -> Statement:
             "mechanism": meaning_of(type(problem)),
             "parameters": fields,
             "sampler_declared": True,
-            "assumed": list(ASSUMED),
+            "assumed": list(assumed),
             "trust_model": "central",
-            "not_covered": list(EXCLUDED),
+            "not_covered": list(excluded),
             IMPORTS: list(bracket.tables),
             "version": version("privsweep"),
         },

@@ -153,7 +153,7 @@ def _delta(
             break
         tail = ETA * upper / sum(times for _, times in parts)
         ends = _built(parts, direction, FEWEST, tail)
-        if outside(_upper(ends)) >= upper:  # infinite losses alone exceed what is known
+        if outside(_upper(ends)) >= upper:  # infinite losses alone exceed the known end
             break
         log_most, tau = log_delta_by_moments(_upper(ends), epsilon)
         upper = min(upper, math.exp(min(0.0, log_most)) + outside(_upper(ends)))

@@ -1,6 +1,5 @@
 """Questions about matrix mechanisms."""
 
-from types import MappingProxyType
 from typing import Annotated
 
 from privcore import params
@@ -31,13 +30,6 @@ class CorrelatedNoise(Problem):
         epochs=grows("Leaving out the outputs of the last epoch is post-processing."),
         sampling_probability=grows("A sample of a sample: see the proof for Poisson sampling."),
     )
-    stated = MappingProxyType(
-        {
-            "sampling_probability": "the probability that a step uses an example of its group, which is the "
-            "number of groups times the batch size over the number of examples"
-        }
-    )
-
     sampling: Annotated[str, matrix_params.SAMPLING]
     strategy: Annotated[str, matrix_params.STRATEGY]
     sigma: Annotated[float, matrix_params.SIGMA]

@@ -1,0 +1,80 @@
+"""Proved lower and upper bounds of the best of several runs: docs/tuning.md."""
+
+import math
+from typing import Annotated
+
+from privcore import params
+from privcore.answer import Answer
+from privcore.likelihood_ratio.questions import BEST_OF, FIRST_DELTA, Question
+from privcore.method import Cost, Direction, Method
+from privcore.papers import KOSKELA, PAPERNOT
+from privcore.training.brackets import enclosed_run, estimated
+from privcore.training.phase import RELATIONS, unamplified
+from privcore.training.samplers import Bounds, composed
+from privcore.training.tuning.problems import BestRun, TunedDelta, TunedEpsilon
+from privcore.training.tuning.repeats import BinomialRuns, repeats
+from privcore.training.tuning.selection import BestOf
+
+ROUGH = {"epsilon": 0.003, "delta": 0.03}
+"""Requested relative widths; the two ends of the theorem are about this far apart."""
+SMALL = 1e-30
+"""Order of magnitude of a delta for which nothing smaller is known."""
+
+
+class TunedCertified(Method[BestRun]):
+    """Enclose the best of several runs, whose number is fixed or random and does not depend on the data.
+
+    The upper end holds for every score that is computed from the outputs of a run. The lower end is that of
+    the best of some scores. A fixed number of runs costs at most their composition.
+    """
+
+    name = "tuned.certified"
+    problems = (TunedEpsilon, TunedDelta)
+    direction = Direction.ENCLOSURE
+    reference = f"docs/tuning.md (both ends); {PAPERNOT} (the mechanism); {KOSKELA} (bounds from a profile)"
+    shares = ("phases", "adjacency")
+
+    tolerance: Annotated[float, params.TOLERANCE] = params.WIDTH
+
+    def applies(self, problem: BestRun) -> str | None:
+        relation = RELATIONS[problem.adjacency]
+        return next((why for phase in problem.run() if (why := phase.reason(relation))), None)
+
+    def cost(self, problem: BestRun) -> Cost:
+        if self.applies(problem) is not None:
+            return Cost(seconds=1e-3, bytes=1e5)
+        one = estimated(_bounds(problem), _of_one(problem), self._width(problem))
+        return Cost(seconds=6.0 + 2.0 * one.seconds, bytes=1e8 + 2.0 * one.bytes)
+
+    def answer(self, problem: BestRun, seed: int) -> Answer:
+        bounds, mu = _bounds(problem), unamplified(problem.run(), RELATIONS[problem.adjacency])
+        number, width = repeats(problem.repeats), self._width(problem)
+        asks, size = BEST_OF[problem.asks], problem.at if problem.asks == "epsilon" else FIRST_DELTA
+        while True:
+            question = BestOf(
+                asks=asks, at=problem.at, adjacency=problem.adjacency, repeats=number, size=size
+            )
+            lower, upper, detail = enclosed_run(bounds, question, width, mu)
+            if problem.asks == "epsilon" or lower > 1e-3 * size or size <= SMALL:
+                break
+            size = max(min(lower, 1e-5 * size) if lower > 0.0 else 1e-10 * size, SMALL)
+        if isinstance(number, BinomialRuns):
+            most = mu * math.sqrt(number.planned)
+            together = enclosed_run(bounds.repeated(number.planned), _of_one(problem), self.tolerance, most)
+            if together[1] < upper:
+                upper, detail = together[1], f"{detail}; upper end: all runs together"
+        return Answer.enclosure(lower, upper, detail=detail)
+
+    def _width(self, problem: BestRun) -> float:
+        return max(self.tolerance, ROUGH[problem.asks])
+
+
+def _of_one(problem: BestRun) -> Question:
+    """Return the same question about one run."""
+    return Question(asks=problem.asks, at=problem.at, adjacency=problem.adjacency)
+
+
+def _bounds(problem: BestRun) -> Bounds:
+    relation = RELATIONS[problem.adjacency]
+    scale = problem.at if problem.asks == "epsilon" else FIRST_DELTA
+    return composed([phase.bounds(relation, scale) for phase in problem.run()])

@@ -1,0 +1,286 @@
+r"""Both ends of the privacy of the best of K runs, from likelihood-ratio distributions of one run.
+
+Let P and Q be the distributions of the outputs of one run on neighbouring data sets, T their trade-off curve
+(the largest P(E) with Q(E) at most x), and f the generating function of K. For every score,
+
+$$H_\kappa \le E_Q \Psi_\kappa(X), \qquad \Psi_\kappa(r) = \sup_x (f'(T(x))\, r - \kappa f'(x))_+,$$
+
+with the ratio X of one run: an output is released with the density f' of the probability that another run is
+not better, and the two probabilities of this event are those of a test. A score for which, the worst first,
+some of the larger ratios come before the largest ones, and these before all others, gives
+
+$$H_\kappa \ge f(T(x)) - f(T(x) - T(a)) - \kappa (f(x) - f(x - a)), \qquad 0 \le a \le x \le 1.$$
+
+Source: docs/tuning.md.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privcore.likelihood_ratio.distribution import RatioDistribution
+from privcore.likelihood_ratio.grid import Array
+from privcore.likelihood_ratio.profile import (
+    DIRECTIONS,
+    LARGEST_EPSILON,
+    Direction,
+    curve,
+    outcomes,
+    powers_lower,
+    powers_upper,
+    slack,
+)
+from privcore.likelihood_ratio.questions import BEST_OF, Question, enclose
+from privcore.likelihood_ratio.ratios import Gaussian
+from privcore.numerics.compiled import compiled
+from privcore.numerics.rounding import FEW_FUNCTIONS, SUMMED, UNIT
+from privcore.training.tuning.repeats import Repeats
+
+Indices = NDArray[np.int64]
+FINE = 1e-4
+"""Mean logarithm by which an upper end may exceed that of exact lines, with their shares as weights."""
+COUNTS = 1e-3
+"""Share of the upper end from which a line is refined."""
+PARTS = 4
+"""Parts of a refined interval."""
+ROUNDS = 30
+STEEPEST = 700.0
+"""Largest logarithm of the quotient of two slopes."""
+SMALLEST = 1e-290
+"""Smaller slopes count as this for the upper end, and smaller differences for the lower end."""
+HALVINGS = 44
+"""Halvings in the search for an epsilon, which leave less than 1e-10."""
+TESTS, NEAR, ZOOMS = 120, 24, 4
+"""Number of rates among which the best test is searched, first among all and then near the best one."""
+COARSE = np.geomspace(1e-9, 0.5, 30)
+"""Rates, and complements of rates, that are among the first ones of every distribution."""
+
+
+class Envelope:
+    r"""Upper bound of $E_Q \Psi_\kappa(X)$, with lines $A r - \kappa B$.
+
+    Each line belongs to an interval of rates: f'(T) is at most A, its value at the right end, and f' at
+    least B, that at the left end. The intervals whose lines decide are divided.
+
+    Args:
+        distribution: A dominating distribution.
+        direction: Order of the hypotheses.
+        number: Distribution of the number of runs.
+    """
+
+    def __init__(self, distribution: RatioDistribution, direction: Direction, number: Repeats) -> None:
+        self.distribution, self.direction, self.number = distribution, direction, number
+        self.null, self.alternative, self.start, (self.drift, _) = outcomes(distribution, direction)
+        self.shift, self.factor = slack(distribution, 0.0)
+        with np.errstate(divide="ignore"):
+            self.ratios = np.log(self.alternative) - np.log(self.null) + self.shift
+        vertices = curve(distribution, direction).rates
+        self._divide(np.unique(np.concatenate(([0.0], vertices[vertices < 1.0], [1.0]))))
+
+    def _divide(self, rates: Array) -> None:
+        """Set the rates between intervals, and the lines of the intervals that are on the envelope."""
+        self.rates = rates
+        power = np.minimum(1.0, np.maximum(powers_upper(self.distribution, rates, self.direction), rates))
+        slope = np.maximum.accumulate(self.number.slope(power))
+        above, below = np.maximum(slope, SMALLEST)[1:], np.maximum.accumulate(self.number.slope(rates))[:-1]
+        self.kept = _upper_hull(below, above)
+        # every point that a hull leaves out may err by the rounding of a comparison of two slopes
+        error = self.number.error + 8.0 * (rates.size + 16) * UNIT
+        self.above, self.below = above[self.kept] * (1.0 + error), below[self.kept] * (1.0 - error)
+        with np.errstate(divide="ignore"):
+            self.turns = np.log(np.diff(self.below)) - np.log(np.diff(self.above))
+            lower = self.number.slope(power)[self.kept]
+            steps = np.log(self.above / np.maximum(lower, SMALLEST))
+            steps += np.log(self.number.slope(rates)[self.kept + 1] / np.maximum(self.below, SMALLEST))
+        self.steps = np.clip(steps, 0.0, STEEPEST)
+
+    def _terms(self, epsilon: float) -> tuple[Indices, Array]:
+        """Return the line of every outcome, and its term of the expectation."""
+        line = np.searchsorted(self.turns, self.ratios - epsilon)
+        high = math.exp(self.shift) * self.alternative * self.above[line]
+        with np.errstate(over="ignore"):
+            low = math.exp(epsilon) * self.null * self.below[line]
+        return line, np.maximum(high - low, 0.0)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the upper bound of the expectation."""
+        if self.factor == math.inf:  # rounding errors exceed the masses
+            return math.inf
+        total = float(np.sum(self._terms(epsilon)[1])) * self.factor * (1.0 + SUMMED)
+        return total + float(self.above[-1]) * (self.start * self.factor + self.drift) * (1.0 + SUMMED)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the least epsilon >= 0 whose upper bound is at most delta; infinity if it is unknown."""
+        low, high = 0.0, LARGEST_EPSILON
+        if not self.delta(high) <= delta:
+            return math.inf
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return high
+
+    def refined(self, at: Callable[["Envelope"], float]) -> "Envelope":
+        """Divide the intervals that decide at an epsilon until their lines are close; return the envelope.
+
+        Args:
+            at: Function that returns the epsilon in question for the present lines.
+        """
+        for _ in range(ROUNDS):
+            epsilon = at(self)
+            if not epsilon < math.inf or self.factor == math.inf:
+                break
+            line, terms = self._terms(epsilon)
+            share = np.bincount(line, weights=terms, minlength=self.above.size) / max(SMALLEST, terms.sum())
+            if float(share @ self.steps) <= FINE:
+                break
+            wide = self.kept[(share > COUNTS) & (self.steps > 0.5 * FINE)]
+            if not wide.size:
+                break
+            self._divide(_divided(self.rates, wide))
+        return self
+
+
+def _divided(rates: Array, intervals: Indices) -> Array:
+    """Return rates with more of them inside some intervals, close to 0 or 1 in equal quotients."""
+    left, right = rates[intervals], rates[intervals + 1]
+    found = [rates]
+    for k in range(1, PARTS):
+        share = k / PARTS
+        quotient = np.power(right / np.maximum(left, SMALLEST), share)
+        low = np.where(left > 0.0, left * quotient, right * 10.0**-k)
+        high = 1.0 - (1.0 - left) * np.power((1.0 - right) / (1.0 - left), share)
+        middle = left + share * (right - left)
+        found.append(np.where(right < 0.5, low, np.where(right < 1.0, high, middle)))
+    return np.unique(np.concatenate(found))
+
+
+@compiled()
+def _upper_hull(x: Array, y: Array) -> Indices:
+    """Return the indices of the points on the upper concave hull; both coordinates do not fall."""
+    kept = np.empty(x.size, np.int64)
+    size = 0
+    for i in range(x.size):
+        if size and y[i] <= y[kept[size - 1]]:
+            continue
+        while size and x[kept[size - 1]] >= x[i]:
+            size -= 1
+        while size > 1:
+            a, b = kept[size - 2], kept[size - 1]
+            if (y[b] - y[a]) * (x[i] - x[b]) > (y[i] - y[b]) * (x[b] - x[a]):
+                break
+            size -= 1
+        kept[size] = i
+        size += 1
+    return kept[:size]
+
+
+def best_test(
+    distribution: RatioDistribution,
+    direction: Direction,
+    number: Repeats,
+    worth: Callable[[Array, Array], Array],
+) -> float:
+    """Return the largest worth of a released set, by a lower bound of its probability under the alternative.
+
+    Args:
+        distribution: A distribution that belongs to a post-processing of the outputs of the run.
+        direction: Order of the hypotheses.
+        number: Distribution of the number of runs.
+        worth: Function of lower bounds of probabilities under the alternative, and upper bounds of those
+            under the null hypothesis.
+    """
+    vertices = curve(distribution, direction).rates
+    inner = vertices[(vertices > 0.0) & (vertices < 1.0)]
+    chosen = inner[np.unique(np.linspace(0, inner.size - 1, TESTS).astype(int))] if inner.size else inner
+    sets = tests = np.unique(np.concatenate((chosen, COARSE, 1.0 - COARSE, [1.0])))
+    best = -math.inf
+    for _ in range(1 + ZOOMS):
+        power = powers_lower(distribution, tests, direction)[:, None]
+        part = np.minimum(powers_lower(distribution, sets, direction)[None, :], power)
+        x, a = tests[:, None], np.minimum(sets[None, :], tests[:, None])
+        won = number.between(power + 0.0 * part, part) * (1.0 - number.error)
+        lost = number.between(x + 0.0 * a, a) * (1.0 + number.error)
+        found = np.where(sets[None, :] <= x, worth(won, lost + SMALLEST), -math.inf)
+        i, j = np.unravel_index(int(np.argmax(found)), found.shape)
+        best = max(best, float(found[i, j]))
+        tests, sets = _near(tests, int(i)), _near(sets, int(j))
+    return best
+
+
+def _near(rates: Array, at: int) -> Array:
+    """Return rates between the neighbours of one of them."""
+    left, right = rates[max(0, at - 1)], rates[min(rates.size - 1, at + 1)]
+    share = np.linspace(0.0, 1.0, NEAR)
+    if right < 0.5:
+        return np.asarray(np.minimum(right, left * np.power(right / left, share)))
+    rest = np.maximum(1.0 - right, UNIT)
+    return np.asarray(
+        np.clip(1.0 - (1.0 - left) * np.power(rest / max(1.0 - left, UNIT), share), left, right)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestOf(Question):
+    """Epsilon or delta of the best of several runs; the names of the quantities are not those of one run.
+
+    Attributes:
+        repeats: Distribution of the number of runs.
+        size: Order of magnitude of the delta in question.
+    """
+
+    repeats: Repeats
+    size: float
+
+    @property
+    def scale(self) -> float:
+        """The order of magnitude of the delta of one run."""
+        return self.size / max(1.0, self.runs)
+
+    @property
+    def is_epsilon(self) -> bool:
+        return self.asks == BEST_OF["epsilon"]
+
+    @property
+    def runs(self) -> float:
+        return self.repeats.mean * (1.0 + self.repeats.error)
+
+    @property
+    def trivial(self) -> float:
+        return 0.0 if self.is_epsilon else math.nextafter(-math.expm1(min(0.0, self.at)), 0.0)
+
+    def gaussian(self, mu: float) -> tuple[float, float]:
+        outer = (self.trivial, math.inf if self.is_epsilon else 1.0)
+        lower, upper, _ = enclose(Gaussian(mu).bracket, self, 1e-3, 1.0, outer, 0)
+        return lower, upper
+
+    def upper(self, distribution: RatioDistribution) -> float:
+        found = [
+            Envelope(distribution, direction, self.repeats).refined(self._asked)
+            for direction in DIRECTIONS[self.adjacency]
+        ]
+        if self.is_epsilon:
+            return max(each.epsilon(self.at) for each in found)
+        extra = self.repeats.none * -math.expm1(min(0.0, self.at))  # if nothing is run
+        return min(1.0, max(each.delta(self.at) for each in found) + extra)
+
+    def _asked(self, envelope: Envelope) -> float:
+        return envelope.epsilon(self.at) if self.is_epsilon else self.at
+
+    def lower(self, distribution: RatioDistribution) -> float:
+        found = [
+            best_test(distribution, direction, self.repeats, self._worth)
+            for direction in DIRECTIONS[self.adjacency]
+        ]
+        return max(self.trivial, *found)
+
+    def _worth(self, won: Array, lost: Array) -> Array:
+        """Return a lower bound of the quantity from a set with these probabilities."""
+        if self.is_epsilon:
+            over = np.maximum(won - self.at, 0.0) * (1.0 - 4.0 * UNIT)
+            with np.errstate(divide="ignore"):
+                found = np.log(over) - np.log(lost)
+            return np.asarray(found - FEW_FUNCTIONS * (1.0 + np.abs(found)))
+        return np.asarray(won - math.exp(self.at) * lost * (1.0 + FEW_FUNCTIONS) - UNIT * won)
