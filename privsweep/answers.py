@@ -105,6 +105,7 @@ def noise(  # noqa: PLR0913  the options of the command
     advantage: Number | None = None,
     tpr: Number | None = None,
     fpr: Number | None = None,
+    repeats: str | None = None,
     method: Methods = None,
     precision: float = 1e-3,
     store: str | Path = DEFAULT_STORE,
@@ -119,6 +120,7 @@ def noise(  # noqa: PLR0913  the options of the command
         advantage: Another target: the largest advantage of a membership test.
         tpr: Another target: the largest true positive rate of a membership test, with `fpr`.
         fpr: False positive rate of the test of `tpr`.
+        repeats: As in `privsweep.epsilon`, for a target of epsilon.
         method: As in `privsweep.epsilon`.
         precision: Relative distance to a noise multiplier that is proved not to suffice.
         store: As in `privsweep.epsilon`; a damaged one is an error, and it changes no answer.
@@ -149,7 +151,7 @@ def noise(  # noqa: PLR0913  the options of the command
         return searching()
 
     with opened_store(store, allow_degraded):
-        return cast(Noise, broadcast(one, {**run, **targets}))
+        return cast(Noise, broadcast(one, {**run, **targets, "repeats": repeats}))
 
 
 @of_a_run()

@@ -18,7 +18,7 @@ from flows.cli.options import (
     waiting,
     words,
 )
-from flows.cli.training import RUN, about_a_run
+from flows.cli.training import RUN, Repeats, about_a_run
 from flows.printing import as_json, note, say
 from flows.spec.words import DEFAULT_STORE
 
@@ -51,6 +51,7 @@ def noise(  # noqa: PLR0913  the options of a command are its arguments
     fpr: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="False positive rate of the test of --tpr.")
     ] = None,
+    repeats: Repeats = None,
     method: MethodNames = None,
     precision: Annotated[
         str,
@@ -74,7 +75,11 @@ def noise(  # noqa: PLR0913  the options of a command are its arguments
 
     targets = {"epsilon": epsilon, "advantage": advantage, "tpr": tpr, "fpr": fpr}
     searching, notes = noise_for(
-        typed(run), targets, precision=precision, methods=named_methods(method), limit_seconds=limit_seconds
+        typed({**run, "repeats": repeats}),
+        targets,
+        precision=precision,
+        methods=named_methods(method),
+        limit_seconds=limit_seconds,
     )
     note(*notes)
     with (

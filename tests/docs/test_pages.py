@@ -44,6 +44,7 @@ def test_the_tutorial_shows_what_its_commands_print(tutorial: Wrong) -> None:
         "python.md",
         "questions.md",
         "sweeps.md",
+        "tuning.md",
     ],
 )
 def test_a_page_shows_what_its_code_does(page: str, repository: Path, folder: Path, tutorial: Wrong) -> None:

@@ -56,6 +56,10 @@ def noise_for(
     if len(given) != 1 or (rate is None) is ("tpr" in given):
         raise DomainError("Expected one target: --epsilon, --advantage, or --tpr with --fpr.")
     ((name, wanted),) = given.items()
+    if name != "epsilon" and words.get("repeats") is not None:
+        raise DomainError(
+            f"Expected --epsilon with --repeats: no theorem here bounds the {name} of the best run."
+        )
     target = float((TARGET if name == "epsilon" else replace(RATE, name=name)).check(wanted))
     gap = float(PRECISION.check(typed({"precision": precision})["precision"]))
     again = partial(asked_until_tight, methods=methods, limit_seconds=limit_seconds)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privcore.likelihood_ratio.distribution import RatioDistribution
+from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
 from privcore.likelihood_ratio.grid import Array
 from privcore.likelihood_ratio.profile import (
     DIRECTIONS,
@@ -33,15 +33,16 @@ from privcore.likelihood_ratio.profile import (
     powers_upper,
     slack,
 )
-from privcore.likelihood_ratio.questions import BEST_OF, Question, enclose
+from privcore.likelihood_ratio.questions import BEST_OF, SHARE, SMALLEST_DELTA, Question, tier
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.numerics.compiled import compiled
 from privcore.numerics.rounding import FEW_FUNCTIONS, SUMMED, UNIT
 from privcore.training.tuning.repeats import Repeats
 
 Indices = NDArray[np.int64]
-FINE = 1e-4
-"""Mean logarithm by which an upper end may exceed that of exact lines, with their shares as weights."""
+FINE, SMALL = 3e-4, 0.01
+"""Mean logarithm by which an upper end may exceed that of exact lines, with their shares as weights, in
+epsilons, and the least epsilon for this purpose."""
 COUNTS = 1e-3
 """Share of the upper end from which a line is refined."""
 PARTS = 4
@@ -51,8 +52,10 @@ STEEPEST = 700.0
 """Largest logarithm of the quotient of two slopes."""
 SMALLEST = 1e-290
 """Smaller slopes count as this for the upper end, and smaller differences for the lower end."""
-HALVINGS = 44
-"""Halvings in the search for an epsilon, which leave less than 1e-10."""
+PRECISION = 1e-6
+"""Relative width at which the search for an epsilon ends."""
+CELLS = 1.0 / 60.0
+"""Width of the cells of one Gaussian mechanism, in standard deviations: they add some 1e-5 to epsilon."""
 TESTS, NEAR, ZOOMS = 120, 24, 4
 """Number of rates among which the best test is searched, first among all and then near the best one."""
 COARSE = np.geomspace(1e-9, 0.5, 30)
@@ -75,6 +78,7 @@ class Envelope:
         self.distribution, self.direction, self.number = distribution, direction, number
         self.null, self.alternative, self.start, (self.drift, _) = outcomes(distribution, direction)
         self.shift, self.factor = slack(distribution, 0.0)
+        self.enough = LARGEST_EPSILON
         with np.errstate(divide="ignore"):
             self.ratios = np.log(self.alternative) - np.log(self.null) + self.shift
         vertices = curve(distribution, direction).rates
@@ -114,12 +118,18 @@ class Envelope:
 
     def epsilon(self, delta: float) -> float:
         """Return the least epsilon >= 0 whose upper bound is at most delta; infinity if it is unknown."""
-        low, high = 0.0, LARGEST_EPSILON
+        high = self.enough if self.delta(self.enough) <= delta else LARGEST_EPSILON
         if not self.delta(high) <= delta:
             return math.inf
-        for _ in range(HALVINGS):
+        low, step = high, 1e-3 * high
+        while low > 0.0 and self.delta(low) <= delta:
+            low, high, step = max(0.0, low - step), low, 2.0 * step
+        if self.delta(low) <= delta:
+            high = low
+        while high - low > PRECISION * high:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        self.enough = high
         return high
 
     def refined(self, at: Callable[["Envelope"], float]) -> "Envelope":
@@ -134,9 +144,9 @@ class Envelope:
                 break
             line, terms = self._terms(epsilon)
             share = np.bincount(line, weights=terms, minlength=self.above.size) / max(SMALLEST, terms.sum())
-            if float(share @ self.steps) <= FINE:
+            if float(share @ self.steps) <= FINE * max(epsilon, SMALL):
                 break
-            wide = self.kept[(share > COUNTS) & (self.steps > 0.5 * FINE)]
+            wide = self.kept[(share > COUNTS) & (self.steps > 0.5 * FINE * max(epsilon, SMALL))]
             if not wide.size:
                 break
             self._divide(_divided(self.rates, wide))
@@ -252,9 +262,11 @@ class BestOf(Question):
         return 0.0 if self.is_epsilon else math.nextafter(-math.expm1(min(0.0, self.at)), 0.0)
 
     def gaussian(self, mu: float) -> tuple[float, float]:
-        outer = (self.trivial, math.inf if self.is_epsilon else 1.0)
-        lower, upper, _ = enclose(Gaussian(mu).bracket, self, 1e-3, 1.0, outer, 0)
-        return lower, upper
+        tail = max(tier(SHARE * self.scale), SMALLEST_DELTA)
+        try:
+            return self.ends(Gaussian(mu).bracket(Resolution(fineness=CELLS, tail=tail)))
+        except LikelihoodRangeError:
+            return self.trivial, math.inf if self.is_epsilon else 1.0
 
     def upper(self, distribution: RatioDistribution) -> float:
         found = [

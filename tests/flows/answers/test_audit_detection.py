@@ -21,7 +21,7 @@ from privcore.auditing import params as audit_params
 from privcore.auditing.canary_training import CLIP_NORM, PULL, recipe
 from privcore.auditing.optimal import expected_correct
 
-pytestmark = pytest.mark.sampled(5)
+pytestmark = [pytest.mark.sampled(5), pytest.mark.xdist_group("detection")]  # they share the powers
 
 ROOT = Path(__file__).resolve().parents[3]
 PRIVSWEEP = str(Path(sys.executable).with_name("privsweep"))
