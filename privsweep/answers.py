@@ -226,6 +226,7 @@ def profile(
     tpr: Number | Sequence[Number] = (),
     prior: Number | Sequence[Number] = (),
     smallest_fpr: Number | Sequence[Number] = (),
+    candidates: Number | Sequence[Number] = (),
     **run: Any,
 ) -> Report:
     """Return epsilon, delta, rates of membership tests, advantage, accuracy and mu of one training run.
@@ -237,6 +238,7 @@ def profile(
         tpr: True positive rates at which to return the false positive rate.
         prior: Prior probabilities of membership, for accuracy and precision.
         smallest_fpr: Smallest false positive rates of mu.
+        candidates: Numbers of candidates, for the success of the best guess which of them was used.
         run: The words of `privsweep.epsilon`.
 
     Returns:
@@ -252,6 +254,7 @@ def profile(
     """
     asked = {"delta": delta, "epsilon": epsilon, "false_positive_rate": fpr, "true_positive_rate": tpr}
     asked |= {"member_probability": prior, "smallest_false_positive_rate": smallest_fpr}
+    asked |= {"candidates": candidates}
     numbers = {
         name: [each] if isinstance(each, str) or not hasattr(each, "__iter__") else list(each)
         for name, each in asked.items()

@@ -136,7 +136,7 @@ def _numbers(what: str) -> Any:
 
 
 @about_a_run(*(name for name in RUN if name != "delta"))
-def profile(
+def profile(  # noqa: PLR0913  the options of a command are its arguments
     *,
     delta: Annotated[list[str] | None, _numbers("Delta at which to print epsilon")] = None,
     epsilon: Annotated[list[str] | None, _numbers("Epsilon at which to print delta")] = None,
@@ -150,6 +150,10 @@ def profile(
         list[str] | None, _numbers("Prior probability of membership, for accuracy and precision")
     ] = None,
     smallest_fpr: Annotated[list[str] | None, _numbers("Smallest false positive rate of mu")] = None,
+    candidates: Annotated[
+        list[str] | None,
+        _numbers("Number of equally likely candidates, for the success of the best guess which was used"),
+    ] = None,
     chart: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the trade-off curve into a file: .svg, .png, .pdf or .html."),
@@ -174,6 +178,7 @@ def profile(
         "true_positive_rate": tpr,
         "member_probability": prior,
         "smallest_false_positive_rate": smallest_fpr,
+        "candidates": candidates,
     }
     numbers = {
         name: [each for word in words or [] for each in word.split(",")] for name, words in asked.items()

@@ -20,6 +20,7 @@ from privcore.training.brackets import Ends, Profile
 from privcore.training.certified import Certified
 from privcore.training.phase import RELATIONS
 from privcore.training.problems import RUN, RUN_CURVE, InPhases, RunAdvantage, RunMu
+from privcore.training.reconstruction import CANDIDATES, RunReconstruction, RunsGuess
 
 CURVE = 61
 """Number of points of the trade-off curve up to 1; the last one is replaced by two others."""
@@ -96,7 +97,8 @@ def run_profile(phases: str, adjacency: str, numbers: Mapping[str, Sequence[obje
     Args:
         phases: The phases in one line, as in `run-epsilon`.
         adjacency: The neighbouring relation.
-        numbers: Numbers at which quantities are asked, by a name of `ASKED`; `USUAL` for absent names.
+        numbers: Numbers at which quantities are asked, by a name of `ASKED`, with `USUAL` for absent names,
+            or numbers of `candidates` for reconstruction, which has no usual ones.
 
     Raises:
         PrivsweepError: The run, the relation or a number is invalid, or no theorem covers the relation.
@@ -124,6 +126,13 @@ def run_profile(phases: str, adjacency: str, numbers: Mapping[str, Sequence[obje
         for place, (quantity, at, _, _) in enumerate(asked)
         for ends in [alone[place] if place in alone else _converted(quantity, at, *next(shared))]
     ]
+    for each in numbers.get("candidates", []):
+        guess = RunReconstruction.from_fields(
+            {"phases": problem.phases, "adjacency": adjacency, "candidates": CANDIDATES.check(each)}
+        )
+        found = RunsGuess().answer(guess, seed=0)
+        at = {"candidates": float(guess.at)}
+        lines.append(ProfileLine(quantity=guess.asks, at=at, lower=found.lower, upper=found.upper))
     least = min(1e-6, *checked["false_positive_rate"])
     rates = np.append(np.geomspace(least, 1.0, CURVE)[:-1], [0.9, 0.99])
     lower, upper = profile.curve(rates)
