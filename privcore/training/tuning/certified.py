@@ -1,7 +1,7 @@
 """Proved lower and upper bounds of the best of several runs: docs/tuning.md."""
 
 import math
-from typing import Annotated
+from typing import Annotated, TypeGuard
 
 from privcore import params
 from privcore.answer import Answer
@@ -12,11 +12,13 @@ from privcore.training.brackets import enclosed_run, estimated
 from privcore.training.phase import RELATIONS, unamplified
 from privcore.training.samplers import Bounds, composed
 from privcore.training.tuning.problems import BestRun, TunedDelta, TunedEpsilon
-from privcore.training.tuning.repeats import BinomialRuns, repeats
+from privcore.training.tuning.repeats import BinomialRuns, Repeats, repeats
 from privcore.training.tuning.selection import BestOf
 
 ROUGH = {"epsilon": 0.003, "delta": 0.03}
 """Requested relative widths; the two ends of the theorem are about this far apart."""
+FEW = 8
+"""Largest number of planned runs whose composition is computed, unless nothing else gives an upper end."""
 SMALL = 1e-30
 """Order of magnitude of a delta for which nothing smaller is known."""
 
@@ -43,8 +45,11 @@ class TunedCertified(Method[BestRun]):
     def cost(self, problem: BestRun) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-3, bytes=1e5)
-        one = estimated(_bounds(problem), _of_one(problem), self._width(problem))
-        return Cost(seconds=6.0 + 2.0 * one.seconds, bytes=1e8 + 2.0 * one.bytes)
+        bounds, number, one = _bounds(problem), repeats(problem.repeats), _of_one(problem)
+        work = 3.0 * estimated(bounds, one, self._width(problem)).seconds
+        if _composes(number):
+            work += estimated(bounds.repeated(number.planned), one, self.tolerance).seconds
+        return Cost(seconds=4.0 + work, bytes=1e8 + 2.0 * estimated(bounds, one, self.tolerance).bytes)
 
     def answer(self, problem: BestRun, seed: int) -> Answer:
         bounds, mu = _bounds(problem), unamplified(problem.run(), RELATIONS[problem.adjacency])
@@ -58,7 +63,7 @@ class TunedCertified(Method[BestRun]):
             if problem.asks == "epsilon" or lower > 1e-3 * size or size <= SMALL:
                 break
             size = max(min(lower, 1e-5 * size) if lower > 0.0 else 1e-10 * size, SMALL)
-        if isinstance(number, BinomialRuns):
+        if _composes(number) or (isinstance(number, BinomialRuns) and math.isinf(upper)):
             most = mu * math.sqrt(number.planned)
             together = enclosed_run(bounds.repeated(number.planned), _of_one(problem), self.tolerance, most)
             if together[1] < upper:
@@ -67,6 +72,11 @@ class TunedCertified(Method[BestRun]):
 
     def _width(self, problem: BestRun) -> float:
         return max(self.tolerance, ROUGH[problem.asks])
+
+
+def _composes(number: Repeats) -> TypeGuard[BinomialRuns]:
+    """Return whether the composition of all planned runs may have the smaller upper end."""
+    return isinstance(number, BinomialRuns) and number.planned <= FEW
 
 
 def _of_one(problem: BestRun) -> Question:

@@ -28,6 +28,7 @@ from privcore.likelihood_ratio.profile import (
     LARGEST_EPSILON,
     Direction,
     curve,
+    delta_upper,
     outcomes,
     powers_lower,
     powers_upper,
@@ -36,20 +37,17 @@ from privcore.likelihood_ratio.profile import (
 from privcore.likelihood_ratio.questions import BEST_OF, SHARE, SMALLEST_DELTA, Question, tier
 from privcore.likelihood_ratio.ratios import Gaussian
 from privcore.numerics.compiled import compiled
+from privcore.numerics.gaussian import gaussian_bounds
 from privcore.numerics.rounding import FEW_FUNCTIONS, SUMMED, UNIT
 from privcore.training.tuning.repeats import Repeats
 
 Indices = NDArray[np.int64]
-FINE, SMALL = 3e-4, 0.01
-"""Mean logarithm by which an upper end may exceed that of exact lines, with their shares as weights, in
-epsilons, and the least epsilon for this purpose."""
-COUNTS = 1e-3
-"""Share of the upper end from which a line is refined."""
-PARTS = 4
-"""Parts of a refined interval."""
-ROUNDS = 30
-STEEPEST = 700.0
-"""Largest logarithm of the quotient of two slopes."""
+FINE, SMALL = 1e-4, 1e-3
+"""Logarithm by which lines may exceed the points between intervals, in epsilons; the least epsilon for it."""
+PARTS, MOST_RATES = 4, 300_000
+"""Parts of a divided interval, and the largest number of rates."""
+ROUNDS, ROUGH_ROUNDS = 12, 4
+"""Number of divisions, and of those of all intervals."""
 SMALLEST = 1e-290
 """Smaller slopes count as this for the upper end, and smaller differences for the lower end."""
 PRECISION = 1e-6
@@ -88,18 +86,24 @@ class Envelope:
         """Set the rates between intervals, and the lines of the intervals that are on the envelope."""
         self.rates = rates
         power = np.minimum(1.0, np.maximum(powers_upper(self.distribution, rates, self.direction), rates))
-        slope = np.maximum.accumulate(self.number.slope(power))
-        above, below = np.maximum(slope, SMALLEST)[1:], np.maximum.accumulate(self.number.slope(rates))[:-1]
+        self.rising = np.maximum(np.maximum.accumulate(self.number.slope(power)), SMALLEST)
+        self.slopes = np.maximum.accumulate(self.number.slope(rates))
+        # Every point that a hull leaves out may err by the rounding of a comparison of two slopes, and a
+        # line may be chosen by logarithms of at most 700, which err by half of their last place.
+        error = self.number.error + 8.0 * (rates.size + 1024) * UNIT
+        above, below = self.rising[1:] * (1.0 + error), self.slopes[:-1] * (1.0 - error)
         self.kept = _upper_hull(below, above)
-        # every point that a hull leaves out may err by the rounding of a comparison of two slopes
-        error = self.number.error + 8.0 * (rates.size + 16) * UNIT
-        self.above, self.below = above[self.kept] * (1.0 + error), below[self.kept] * (1.0 - error)
+        self.above, self.below = above[self.kept], below[self.kept]
         with np.errstate(divide="ignore"):
-            self.turns = np.log(np.diff(self.below)) - np.log(np.diff(self.above))
-            lower = self.number.slope(power)[self.kept]
-            steps = np.log(self.above / np.maximum(lower, SMALLEST))
-            steps += np.log(self.number.slope(rates)[self.kept + 1] / np.maximum(self.below, SMALLEST))
-        self.steps = np.clip(steps, 0.0, STEEPEST)
+            turns = np.log(np.diff(self.below)) - np.log(np.diff(self.above))
+        self.turns = np.maximum.accumulate(turns)
+
+    def _coarse(self, width: float) -> Indices:
+        """Return the intervals whose lines are above the hull of the points between them by a logarithm."""
+        hull = _upper_hull(self.slopes, self.rising)
+        points = np.interp(self.slopes[:-1], self.slopes[hull], self.rising[hull])
+        steps = np.diff(np.log(self.rising)) + np.diff(np.log(np.maximum(self.slopes, SMALLEST)))
+        return np.flatnonzero((self.rising[1:] > points * (1.0 + width)) & (steps > width))
 
     def _terms(self, epsilon: float) -> tuple[Indices, Array]:
         """Return the line of every outcome, and its term of the expectation."""
@@ -133,21 +137,21 @@ class Envelope:
         return high
 
     def refined(self, at: Callable[["Envelope"], float]) -> "Envelope":
-        """Divide the intervals that decide at an epsilon until their lines are close; return the envelope.
+        """Divide the intervals with lines far above the points between them, and return the envelope.
 
         Args:
             at: Function that returns the epsilon in question for the present lines.
         """
-        for _ in range(ROUNDS):
+        for attempt in range(ROUNDS):
             epsilon = at(self)
             if not epsilon < math.inf or self.factor == math.inf:
                 break
-            line, terms = self._terms(epsilon)
-            share = np.bincount(line, weights=terms, minlength=self.above.size) / max(SMALLEST, terms.sum())
-            if float(share @ self.steps) <= FINE * max(epsilon, SMALL):
-                break
-            wide = self.kept[(share > COUNTS) & (self.steps > 0.5 * FINE * max(epsilon, SMALL))]
-            if not wide.size:
+            wide = self._coarse(FINE * max(epsilon, SMALL))
+            if attempt >= ROUGH_ROUNDS:  # only near the lines that decide
+                line, terms = self._terms(epsilon)
+                used = self.kept[line[terms > 0.0]]
+                wide = wide[(wide >= used.min(initial=0)) & (wide <= used.max(initial=0))]
+            if not wide.size or self.rates.size + PARTS * wide.size > MOST_RATES:
                 break
             self._divide(_divided(self.rates, wide))
         return self
@@ -266,9 +270,14 @@ class BestOf(Question):
         try:
             return self.ends(Gaussian(mu).bracket(Resolution(fineness=CELLS, tail=tail)))
         except LikelihoodRangeError:
-            return self.trivial, math.inf if self.is_epsilon else 1.0
+            one = gaussian_bounds("epsilon" if self.is_epsilon else "delta", 1.0 / mu, self.at)
+            lower = one[0] if self.repeats.none == 0.0 else self.trivial  # if the score is constant
+            return lower, math.inf if self.is_epsilon else 1.0
 
     def upper(self, distribution: RatioDistribution) -> float:
+        moved = min(1.0, self.runs * delta_upper(distribution, 0.0, self.adjacency) * (1.0 + 4.0 * UNIT))
+        if self.is_epsilon and moved <= self.at:
+            return 0.0  # the total variation distance of the best runs suffices
         found = [
             Envelope(distribution, direction, self.repeats).refined(self._asked)
             for direction in DIRECTIONS[self.adjacency]
@@ -276,7 +285,8 @@ class BestOf(Question):
         if self.is_epsilon:
             return max(each.epsilon(self.at) for each in found)
         extra = self.repeats.none * -math.expm1(min(0.0, self.at))  # if nothing is run
-        return min(1.0, max(each.delta(self.at) for each in found) + extra)
+        most = min(1.0, max(each.delta(self.at) for each in found) + extra)
+        return most if self.at < 0.0 else min(most, moved)
 
     def _asked(self, envelope: Envelope) -> float:
         return envelope.epsilon(self.at) if self.is_epsilon else self.at

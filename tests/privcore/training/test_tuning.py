@@ -207,9 +207,22 @@ def test_cut_batches_are_moved_by_the_mean_number_of_runs() -> None:
     )
 
 
-def test_ratios_beyond_doubles_have_the_upper_end_of_no_amplification_or_none() -> None:
-    found = epsilon("none(sigma=0.02,steps=1)", "geometric(10)")
-    assert found.lower <= found.upper
+@pytest.mark.parametrize(("sigma", "theorem"), [(1000, 0.0041), (100, 0.0475), (10, 0.5405)])
+def test_the_upper_end_is_that_of_the_theorem_where_epsilon_is_small(sigma: int, theorem: float) -> None:
+    assert epsilon(f"none(sigma={sigma},steps=1)", "geometric(10)", adjacency="remove").upper <= 1.02 * theorem
+
+
+def test_runs_that_hardly_differ_have_epsilon_0() -> None:
+    hidden = "poisson(sigma=50,sampling_probability=1e-6,steps=1)"
+    assert epsilon(hidden, "geometric(10)").upper == 0.0
+
+
+def test_ratios_beyond_doubles_have_the_lower_end_of_one_run_and_the_upper_end_of_all() -> None:
+    one = answered("unamplified-epsilon", "unamplified.exact", sigma=0.05, delta=1e-5)
+    found = epsilon("none(sigma=0.05,steps=1)", "geometric(10)")
+    assert (found.lower, found.upper) == (pytest.approx(one.lower, rel=1e-9), math.inf)
+    fixed = epsilon("none(sigma=0.05,steps=1)", "fixed(20)")
+    assert one.lower * (1.0 - 1e-9) <= fixed.lower < fixed.upper < 20.0 * one.upper
 
 
 # --------------------------------------------------------------------------------------- bad input
