@@ -14,7 +14,7 @@ from flows.reports.loaders import CODE, RUN, SIZES, bars, edges, picture
 from privcore import Bracket
 from storage import open_store
 from tests.flows.small_store import Command
-from tests.flows.support.pictures import SHIFT, drawing, texts
+from tests.flows.support.pictures import SHIFT, drawing, same_texts, texts
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_the_committed_picture_is_that_of_the_store(
 ) -> None:
     committed = (repository / "docs" / "pictures" / f"loaders-{ground}.svg").read_text(encoding="utf-8")
     drawn = picture(shown, ground).decode()
-    assert texts(drawn) == texts(committed), "run make picture"
+    assert same_texts(drawn, committed), "run make picture"
     (form, numbers), (expected, others) = drawing(drawn), drawing(committed)
     assert form == expected
     assert numbers == pytest.approx(others, abs=SHIFT)

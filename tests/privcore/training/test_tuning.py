@@ -209,7 +209,9 @@ def test_cut_batches_are_moved_by_the_mean_number_of_runs() -> None:
 
 @pytest.mark.parametrize(("sigma", "theorem"), [(1000, 0.0041), (100, 0.0475), (10, 0.5405)])
 def test_the_upper_end_is_that_of_the_theorem_where_epsilon_is_small(sigma: int, theorem: float) -> None:
-    assert epsilon(f"none(sigma={sigma},steps=1)", "geometric(10)", adjacency="remove").upper <= 1.02 * theorem
+    assert (
+        epsilon(f"none(sigma={sigma},steps=1)", "geometric(10)", adjacency="remove").upper <= 1.02 * theorem
+    )
 
 
 def test_runs_that_hardly_differ_have_epsilon_0() -> None:
