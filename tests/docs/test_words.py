@@ -4,6 +4,7 @@ import pytest
 
 from tests.docs.words import KINDS, counts
 
+pytestmark = pytest.mark.xdist_group("words")
 CEILING = {"message": 0, "docstring": 19, "comment": 0, "documentation": 4, "test": 23}
 """Largest count of each kind of text. It may only be lowered."""
 

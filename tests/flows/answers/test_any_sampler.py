@@ -15,7 +15,7 @@ from flows.answers.training.noise import NoiseForAny, find_noise
 from privcore import Bracket, find_problem
 from tests.flows.small_store import Command, point, store_of
 
-pytestmark = pytest.mark.sampled(6)
+pytestmark = [pytest.mark.sampled(6), pytest.mark.xdist_group("any")]  # they share brackets
 
 RUN = ("--sigma", 1.1, "--steps", 100, "--delta", 1e-5)
 SAID = {"problem", "fields", "lower", "upper", "adjacency"}

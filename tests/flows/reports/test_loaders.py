@@ -16,6 +16,8 @@ from storage import open_store
 from tests.flows.small_store import Command
 from tests.flows.support.pictures import SHIFT, drawing, same_texts, texts
 
+pytestmark = pytest.mark.xdist_group("loaders")
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
