@@ -138,7 +138,7 @@ class RunsGuess(Method[InPhases]):
 
 
 def _question(problem: InPhases) -> GuessQuestion:
-    """Return the question, in the direction remove."""
+    """Return the true positive rate in question, in the direction remove."""
     own = all(isinstance(phase, Public | PoissonPhase | AllocationPhase) for phase in problem.run())
     return GuessQuestion(
         at=(1.0 / problem.at) * (1.0 + 2.0 * UNIT),
