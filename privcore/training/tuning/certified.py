@@ -7,6 +7,7 @@ from privcore import params
 from privcore.answer import Answer
 from privcore.likelihood_ratio.questions import BEST_OF, FIRST_DELTA, Question
 from privcore.method import Cost, Direction, Method
+from privcore.numerics.rounding import UNIT
 from privcore.papers import KOSKELA, PAPERNOT
 from privcore.training.brackets import enclosed_run, estimated
 from privcore.training.phase import RELATIONS, unamplified
@@ -68,7 +69,22 @@ class TunedCertified(Method[BestRun]):
             together = enclosed_run(bounds.repeated(number.planned), _of_one(problem), self.tolerance, most)
             if together[1] < upper:
                 upper, detail = together[1], f"{detail}; upper end: all runs together"
+        if math.isinf(upper):
+            upper = self._by_growth(problem, bounds, mu)
+            detail += "; upper end: the growth of the weights"
         return Answer.enclosure(lower, upper, detail=detail)
+
+    def _by_growth(self, problem: BestRun, bounds: Bounds, mu: float) -> float:
+        """Return an upper bound of epsilon from two epsilons of one run, which sums of losses may give."""
+
+        def epsilon(delta: float) -> float:
+            one = Question(asks="epsilon", at=delta, adjacency=RELATIONS[problem.adjacency])
+            return enclosed_run(bounds, one, self._width(problem), mu)[1]
+
+        number = repeats(problem.repeats)
+        share = problem.at / (number.mean * (1.0 + number.error))
+        found = epsilon(min(share, 0.5) * (1.0 - 4.0 * UNIT)) + number.growth(epsilon)
+        return found * (1.0 + 4.0 * UNIT)
 
     def _width(self, problem: BestRun) -> float:
         return max(self.tolerance, ROUGH[problem.asks])

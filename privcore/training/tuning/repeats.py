@@ -43,6 +43,14 @@ class Repeats(ABC):
     def error(self) -> float:
         """Bound of the relative errors of `slope` and of `between`."""
 
+    def growth(self, epsilon: Callable[[float], float]) -> float:
+        r"""Return an upper bound of the logarithm of $f'(T(x)) / f'(x)$ for all x; it may be infinite.
+
+        Args:
+            epsilon: Function that returns an upper bound of epsilon of one run, at a delta.
+        """
+        return math.inf
+
     @abstractmethod
     def slope(self, x: Array) -> Array:
         r"""Return $f'(x)$, which does not fall, for x in [0, 1]."""
@@ -103,6 +111,9 @@ class PoissonRuns(Repeats):
     def error(self) -> float:
         return 16.0 * (2.0 + self.rate) * UNIT
 
+    def growth(self, epsilon: Callable[[float], float]) -> float:
+        return self.rate
+
     def slope(self, x: Array) -> Array:
         return np.asarray(self.rate * np.exp(self.rate * (x - 1.0)))
 
@@ -146,6 +157,9 @@ class NegativeBinomialRuns(Repeats):
         """The denominator of f over the shape; its limit is minus the logarithm of gamma."""
         length = -math.log(self.stop)
         return length if self.shape == 0.0 else math.expm1(self.shape * length) / self.shape
+
+    def growth(self, epsilon: Callable[[float], float]) -> float:
+        return (1.0 + self.shape) * max(math.log(2.0), epsilon(self.stop)) * (1.0 + 8.0 * UNIT)
 
     def slope(self, x: Array) -> Array:
         return np.asarray(np.power(self._rest(x), -1.0 - self.shape) * ((1.0 - self.stop) / self._whole))
