@@ -18,7 +18,7 @@ from privcore.training.tuning.selection import BestOf
 
 ROUGH = {"epsilon": 0.003, "delta": 0.03}
 """Requested relative widths; the two ends of the theorem are about this far apart."""
-FEW = 8
+FEW = 100
 """Largest number of planned runs whose composition is computed, unless nothing else gives an upper end."""
 SMALL = 1e-30
 """Order of magnitude of a delta for which nothing smaller is known."""
