@@ -226,8 +226,8 @@ def repeats(text: str) -> Repeats:
     """Return the distribution that a canonical text names.
 
     Example:
-        >>> round(repeats("negative-binomial(0,0.01)").mean, 6)
-        21.497576
+        >>> round(repeats("negative-binomial(0,0.01)").mean, 3)
+        21.498
     """
     name, values = _read(text) or ("", [])
     return _KINDS[name][1](*values)

@@ -15,7 +15,7 @@ def texts(svg: str) -> list[str]:
 
 
 def same_texts(made: str, committed: str) -> bool:
-    """Return whether two pictures have the same visible texts, but for last digits of decimals."""
+    """Return whether two pictures have the same visible texts, except last digits of decimals."""
     return matches("\n".join(texts(made)), "\n".join(texts(committed)))
 
 

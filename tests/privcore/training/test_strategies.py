@@ -225,8 +225,8 @@ def test_a_sampling_probability_is_for_groups_alone() -> None:
     with pytest.raises(PrivsweepError, match="only with sampling=cyclic-poisson"):
         problem("matrix-epsilon", sampling="none", strategy="toeplitz(1)", sampling_probability=0.5, **RUN)
     kind = type(problem("matrix-epsilon", sampling="none", strategy="toeplitz(1)", **RUN))
-    with pytest.raises(PrivsweepError, match="Expected sampling_probability"):
-        kind.asked({"sampling": "cyclic-poisson", "strategy": "toeplitz(1)", **RUN})
+    whole = kind.asked({"sampling": "cyclic-poisson", "strategy": "toeplitz(1)", **RUN})
+    assert whole.as_fields()["sampling_probability"] == 1.0, "without one, a step uses its whole group"
 
 
 def test_a_file_that_changes_is_read_again_by_its_name(tmp_path: Path) -> None:
