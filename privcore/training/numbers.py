@@ -18,9 +18,9 @@ from privcore.likelihood_ratio.questions import (
 )
 from privcore.training.brackets import Ends, Profile
 from privcore.training.certified import Certified
+from privcore.training.guess import CANDIDATES, RunReconstruction, RunsGuess
 from privcore.training.phase import RELATIONS
 from privcore.training.problems import RUN, RUN_CURVE, InPhases, RunAdvantage, RunMu
-from privcore.training.guess import CANDIDATES, RunReconstruction, RunsGuess
 
 CURVE = 61
 """Number of points of the trade-off curve up to 1; the last one is replaced by two others."""
