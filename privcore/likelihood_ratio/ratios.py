@@ -33,13 +33,23 @@ from privcore.likelihood_ratio.privacy_loss.bounds import FEWEST, enclosed_losse
 from privcore.likelihood_ratio.privacy_loss.distribution import LossEnds, from_ratios, mixture
 from privcore.likelihood_ratio.privacy_loss.outputs import losses_of_one_step, losses_of_parts
 from privcore.likelihood_ratio.profile import Direction
-from privcore.likelihood_ratio.questions import WIDER, Question, enclose, powering, tier
+from privcore.likelihood_ratio.questions import (
+    SHARE,
+    SMALLEST_DELTA,
+    WIDER,
+    Question,
+    enclose,
+    powering,
+    tier,
+)
 from privcore.likelihood_ratio.steps import lognormal
 from privcore.likelihood_ratio.steps import sampled as sampled_mean
 from privcore.numerics.rounding import MEAN_AT_INFINITY, UNIT
 
 BEYOND = str(LikelihoodRangeError())
 """End of the note of a bracket that no distribution has narrowed."""
+ALONE = 1.0 / 60.0
+"""Width of the cells of a Gaussian mechanism alone, in standard deviations: they add some 1e-5 to epsilon."""
 LOSSES = "sums of losses"
 """Note of a bracket by sums of losses."""
 COARSEST = 1.0 / 64.0
@@ -135,6 +145,20 @@ class Gaussian(OfOutputs):
     @property
     def width(self) -> float:
         return self.mu
+
+
+def gaussian_bracket(mu: float, scale: float) -> RatioBracket:
+    """Return the bracket of N(mu, 1) against N(0, 1) for quantities without a formula.
+
+    Args:
+        mu: Distance of the means.
+        scale: Size of the probability in question.
+
+    Raises:
+        LikelihoodRangeError: Ratios that matter exceed the range of doubles.
+    """
+    tail = max(tier(SHARE * scale), SMALLEST_DELTA)
+    return Gaussian(mu).bracket(Resolution(fineness=ALONE, tail=tail))
 
 
 @dataclass(frozen=True)

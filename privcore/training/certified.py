@@ -12,9 +12,8 @@ from privcore.papers import BALLE_BARTHE, CHUA_BALLS, CHUA_SCALABLE, DONG_ROTH, 
 from privcore.problem import Problem
 from privcore.training.brackets import enclosed_run, estimated
 from privcore.training.own_problem import cost_of_proofs, own_problem, proved
-from privcore.training.phase import RELATIONS, unamplified
 from privcore.training.problems import ONE_PHASE, RUN, RUN_CURVE, TrainingProblem
-from privcore.training.samplers import Bounds, composed
+from privcore.training.samplers import Bounds
 
 CONVEX = "convex order: docs/certified.md; docs/training-runs.md"
 
@@ -31,8 +30,7 @@ class Certified(Method[TrainingProblem]):
     tolerance: Annotated[float, params.TOLERANCE] = params.WIDTH
 
     def applies(self, problem: TrainingProblem) -> str | None:
-        relation = RELATIONS[problem.adjacency]
-        return next((why for phase in problem.run() if (why := phase.reason(relation))), None)
+        return problem.reason()
 
     def own(self, problem: TrainingProblem) -> Problem | None:
         """Return the problem of a sampler whose answer is that of this problem, at the default tolerance."""
@@ -50,8 +48,8 @@ class Certified(Method[TrainingProblem]):
     def answer(self, problem: TrainingProblem, seed: int) -> Answer:
         if (own := self.own(problem)) is not None:
             return proved(own)
-        relation, question = RELATIONS[problem.adjacency], question_of(problem)
-        mu, tolerance = unamplified(problem.run(), relation), requested(question.asks, self.tolerance)
+        question, mu = question_of(problem), problem.unamplified()
+        tolerance = requested(question.asks, self.tolerance)
         lower, upper, detail = enclosed_run(_bounds(problem, question), question, tolerance, mu)
         if problem.asks == "accuracy":
             lower, upper = accuracy_bounds(problem.at, lower, upper)
@@ -59,9 +57,7 @@ class Certified(Method[TrainingProblem]):
 
 
 def _bounds(problem: TrainingProblem, question: Question) -> Bounds:
-    relation = RELATIONS[problem.adjacency]
-    scale = FIRST_DELTA if question.scale is None else question.scale
-    return composed([phase.bounds(relation, scale) for phase in problem.run()])
+    return problem.bounds(FIRST_DELTA if question.scale is None else question.scale)
 
 
 def _stored(

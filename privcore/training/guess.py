@@ -15,9 +15,9 @@ import numpy as np
 from privcore import params
 from privcore.answer import Answer
 from privcore.likelihood_ratio import profile
-from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
-from privcore.likelihood_ratio.questions import SHARE, SMALLEST_DELTA, PowerQuestion, requested, tier
-from privcore.likelihood_ratio.ratios import Gaussian
+from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution
+from privcore.likelihood_ratio.questions import PowerQuestion, requested
+from privcore.likelihood_ratio.ratios import gaussian_bracket
 from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import SUMMED, UNIT
 from privcore.parameter import Integer
@@ -25,9 +25,8 @@ from privcore.problem import CurveQuantity, asked, falls, proved
 from privcore.training.batches import PoissonPhase, Public
 from privcore.training.brackets import enclosed_run, estimated
 from privcore.training.epochs import AllocationPhase
-from privcore.training.phase import RELATIONS, unamplified
+from privcore.training.phase import RELATIONS
 from privcore.training.problems import InPhases
-from privcore.training.samplers import Bounds, composed
 
 CANDIDATES = Integer(
     name="candidates",
@@ -39,8 +38,6 @@ CANDIDATES = Integer(
 )
 RATES = 20_000
 """Number of rates at which the mean of T(U) is summed; a step of them adds about .1 %."""
-CELLS = 1.0 / 60.0
-"""Width of the cells of one Gaussian mechanism, in standard deviations."""
 WIDTH = 0.01
 """Requested relative width; the two ends are usually farther apart."""
 
@@ -83,12 +80,11 @@ class GuessQuestion(PowerQuestion):
         return (1.0 / self.candidates) * (1.0 - 2.0 * UNIT)
 
     def gaussian(self, mu: float) -> tuple[float, float]:
-        tail = max(tier(SHARE * self.scale), SMALLEST_DELTA)
+        upper = super().gaussian(mu)[1]
         try:
-            law = Gaussian(mu).bracket(Resolution(fineness=CELLS, tail=tail)).lower
+            return self.lower(gaussian_bracket(mu, self.scale).lower), upper
         except LikelihoodRangeError:
-            return self.trivial, super().gaussian(mu)[1]
-        return self.lower(law), super().gaussian(mu)[1]
+            return self.trivial, upper
 
     def lower(self, distribution: RatioDistribution) -> float:
         if not self.attained:
@@ -117,20 +113,19 @@ class RunsGuess(Method[InPhases]):
     tolerance: Annotated[float, params.TOLERANCE] = params.WIDTH
 
     def applies(self, problem: InPhases) -> str | None:
-        relation = RELATIONS[problem.adjacency]
-        return next((why for phase in problem.run() if (why := phase.reason(relation))), None)
+        return problem.reason()
 
     def cost(self, problem: InPhases) -> Cost:
         if self.applies(problem) is not None:
             return Cost(seconds=1e-3, bytes=1e5)
         question = _question(problem)
-        one = estimated(_bounds(problem, question), question, self._width(question))
+        one = estimated(problem.bounds(1.0 / problem.at), question, self._width(question))
         return Cost(seconds=0.1 + one.seconds, bytes=1e7 + one.bytes)
 
     def answer(self, problem: InPhases, seed: int) -> Answer:
-        question, mu = _question(problem), unamplified(problem.run(), RELATIONS[problem.adjacency])
-        bounds = _bounds(problem, question)
-        lower, upper, detail = enclosed_run(bounds, question, self._width(question), mu)
+        question, bounds = _question(problem), problem.bounds(1.0 / problem.at)
+        width, mu = self._width(question), problem.unamplified()
+        lower, upper, detail = enclosed_run(bounds, question, width, mu)
         return Answer.enclosure(lower, upper, detail=detail)
 
     def _width(self, question: GuessQuestion) -> float:
@@ -146,8 +141,3 @@ def _question(problem: InPhases) -> GuessQuestion:
         candidates=round(problem.at),
         attained=own and RELATIONS[problem.adjacency] != "replace-one",
     )
-
-
-def _bounds(problem: InPhases, question: GuessQuestion) -> Bounds:
-    relation = RELATIONS[problem.adjacency]
-    return composed([phase.bounds(relation, question.at) for phase in problem.run()])

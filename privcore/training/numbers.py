@@ -108,11 +108,10 @@ def run_profile(phases: str, adjacency: str, numbers: Mapping[str, Sequence[obje
         for name, parameter in ASKED.items()
     }
     problem = RunAdvantage.asked({"phases": phases, "adjacency": adjacency})
-    run, relation = problem.run(), RELATIONS[problem.adjacency]
-    if why := next((why for phase in run if (why := phase.reason(relation))), None):
+    if why := problem.reason():
         raise DomainError(why)
     asked = _asked(problem, checked, bool(numbers.get("false_positive_rate")))
-    profile = Profile(run, adjacency, [question for _, _, question, _ in asked])
+    profile = Profile(problem.run(), adjacency, [question for _, _, question, _ in asked])
     # If both ends need distributions of their own, all quantities except epsilon share those of wider cells.
     alone = {
         place: _computed(each)

@@ -15,7 +15,8 @@ from privcore.problem import (
 from privcore.stored_names import SAMPLERS
 from privcore.training import params as training_params
 from privcore.training.notation import PHASES, PHASES_TEXT, phases
-from privcore.training.phase import Phase
+from privcore.training.phase import RELATIONS, Phase, unamplified
+from privcore.training.samplers import Bounds, composed
 
 
 class TrainingProblem(Problem):
@@ -28,6 +29,20 @@ class TrainingProblem(Problem):
     def run(self) -> tuple[Phase, ...]:
         """Return the phases of the run."""
         raise NotImplementedError
+
+    def reason(self) -> str | None:
+        """Return the reason why no theorem covers the run in this relation, or None."""
+        relation = RELATIONS[self.adjacency]
+        return next((why for phase in self.run() if (why := phase.reason(relation))), None)
+
+    def bounds(self, scale: float) -> Bounds:
+        """Return the ratios of the run; the size of the delta in question affects only the tightness."""
+        relation = RELATIONS[self.adjacency]
+        return composed([phase.bounds(relation, scale) for phase in self.run()])
+
+    def unamplified(self) -> float:
+        """Return the distance mu of the Gaussian mechanism that reveals the steps of the example."""
+        return unamplified(self.run(), RELATIONS[self.adjacency])
 
 
 class OnePhase(TrainingProblem):

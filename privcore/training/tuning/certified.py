@@ -10,8 +10,8 @@ from privcore.method import Cost, Direction, Method
 from privcore.numerics.rounding import UNIT
 from privcore.papers import KOSKELA, PAPERNOT
 from privcore.training.brackets import enclosed_run, estimated
-from privcore.training.phase import RELATIONS, unamplified
-from privcore.training.samplers import Bounds, composed
+from privcore.training.phase import RELATIONS
+from privcore.training.samplers import Bounds
 from privcore.training.tuning.problems import BestRun, TunedDelta, TunedEpsilon
 from privcore.training.tuning.repeats import BinomialRuns, Repeats, repeats
 from privcore.training.tuning.selection import BestOf
@@ -40,8 +40,7 @@ class TunedCertified(Method[BestRun]):
     tolerance: Annotated[float, params.TOLERANCE] = params.WIDTH
 
     def applies(self, problem: BestRun) -> str | None:
-        relation = RELATIONS[problem.adjacency]
-        return next((why for phase in problem.run() if (why := phase.reason(relation))), None)
+        return problem.reason()
 
     def cost(self, problem: BestRun) -> Cost:
         if self.applies(problem) is not None:
@@ -53,7 +52,7 @@ class TunedCertified(Method[BestRun]):
         return Cost(seconds=4.0 + work, bytes=1e8 + 2.0 * estimated(bounds, one, self.tolerance).bytes)
 
     def answer(self, problem: BestRun, seed: int) -> Answer:
-        bounds, mu = _bounds(problem), unamplified(problem.run(), RELATIONS[problem.adjacency])
+        bounds, mu = _bounds(problem), problem.unamplified()
         number, width = repeats(problem.repeats), self._width(problem)
         asks, size = BEST_OF[problem.asks], problem.at if problem.asks == "epsilon" else FIRST_DELTA
         while True:
@@ -101,6 +100,4 @@ def _of_one(problem: BestRun) -> Question:
 
 
 def _bounds(problem: BestRun) -> Bounds:
-    relation = RELATIONS[problem.adjacency]
-    scale = problem.at if problem.asks == "epsilon" else FIRST_DELTA
-    return composed([phase.bounds(relation, scale) for phase in problem.run()])
+    return problem.bounds(problem.at if problem.asks == "epsilon" else FIRST_DELTA)

@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -211,17 +210,19 @@ _KINDS: dict[str, tuple[int, Callable[..., Repeats]]] = {
 }
 
 
-def _read(text: str) -> tuple[str, list[Any]] | None:
+@lru_cache(maxsize=64)
+def _read(text: str) -> tuple[str, Repeats] | None:
+    """Return the canonical spelling of a text and its distribution, or None for a text of another grammar."""
     call = CALL.fullmatch(text.strip())
     if call is None or call[1] not in _KINDS:
         return None
-    values = [number(word) for word in call[2].split(",")]
-    if None in values or len(values) != _KINDS[call[1]][0]:
+    count, kind = _KINDS[call[1]]
+    values = [value for word in call[2].split(",") if (value := number(word)) is not None]
+    if not len(values) == count == call[2].count(",") + 1:
         return None
-    return call[1], values
+    return f"{call[1]}({','.join(map(spelled, values))})", kind(*values)
 
 
-@lru_cache(maxsize=64)
 def repeats(text: str) -> Repeats:
     """Return the distribution that a canonical text names.
 
@@ -229,8 +230,9 @@ def repeats(text: str) -> Repeats:
         >>> round(repeats("negative-binomial(0,0.01)").mean, 3)
         21.498
     """
-    name, values = _read(text) or ("", [])
-    return _KINDS[name][1](*values)
+    found = _read(text)
+    assert found is not None
+    return found[1]
 
 
 def canonical(text: str) -> str | None:
@@ -244,11 +246,7 @@ def canonical(text: str) -> str | None:
         'geometric(10)'
     """
     found = _read(text)
-    if found is None:
-        return None
-    name, values = found
-    _KINDS[name][1](*values)
-    return f"{name}({','.join(map(spelled, values))})"
+    return found and found[0]
 
 
 REPEATS = Text(

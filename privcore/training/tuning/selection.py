@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution, Resolution
+from privcore.likelihood_ratio.distribution import LikelihoodRangeError, RatioDistribution
 from privcore.likelihood_ratio.grid import Array
 from privcore.likelihood_ratio.profile import (
     DIRECTIONS,
@@ -34,8 +34,8 @@ from privcore.likelihood_ratio.profile import (
     powers_upper,
     slack,
 )
-from privcore.likelihood_ratio.questions import BEST_OF, SHARE, SMALLEST_DELTA, Question, tier
-from privcore.likelihood_ratio.ratios import Gaussian
+from privcore.likelihood_ratio.questions import BEST_OF, Question
+from privcore.likelihood_ratio.ratios import gaussian_bracket
 from privcore.numerics.compiled import compiled
 from privcore.numerics.gaussian import gaussian_bounds
 from privcore.numerics.rounding import FEW_FUNCTIONS, SUMMED, UNIT
@@ -52,8 +52,6 @@ SMALLEST = 1e-290
 """Smaller slopes count as this for the upper end, and smaller differences for the lower end."""
 PRECISION = 1e-6
 """Relative width at which the search for an epsilon ends."""
-CELLS = 1.0 / 60.0
-"""Width of the cells of one Gaussian mechanism, in standard deviations: they add some 1e-5 to epsilon."""
 TESTS, NEAR, ZOOMS = 120, 24, 4
 """Number of rates among which the best test is searched, first among all and then near the best one."""
 COARSE = np.geomspace(1e-9, 0.5, 30)
@@ -212,14 +210,13 @@ def best_test(
     sets = tests = np.unique(np.concatenate((chosen, COARSE, 1.0 - COARSE, [1.0])))
     best = -math.inf
     for _ in range(1 + ZOOMS):
-        power = powers_lower(distribution, tests, direction)[:, None]
-        part = np.minimum(powers_lower(distribution, sets, direction)[None, :], power)
-        x, a = tests[:, None], np.minimum(sets[None, :], tests[:, None])
-        won = number.between(power + 0.0 * part, part) * (1.0 - number.error)
-        lost = number.between(x + 0.0 * a, a) * (1.0 + number.error)
-        found = np.where(sets[None, :] <= x, worth(won, lost + SMALLEST), -math.inf)
-        i, j = np.unravel_index(int(np.argmax(found)), found.shape)
-        best = max(best, float(found[i, j]))
+        power, part = np.meshgrid(*(powers_lower(distribution, each, direction) for each in (tests, sets)))
+        x, a = np.meshgrid(tests, sets)
+        won = number.between(power, np.minimum(part, power)) * (1.0 - number.error)
+        lost = number.between(x, np.minimum(a, x)) * (1.0 + number.error)
+        found = np.where(a <= x, worth(won, lost + SMALLEST), -math.inf)
+        j, i = np.unravel_index(int(np.argmax(found)), found.shape)
+        best = max(best, float(found[j, i]))
         tests, sets = _near(tests, int(i)), _near(sets, int(j))
     return best
 
@@ -266,9 +263,8 @@ class BestOf(Question):
         return 0.0 if self.is_epsilon else math.nextafter(-math.expm1(min(0.0, self.at)), 0.0)
 
     def gaussian(self, mu: float) -> tuple[float, float]:
-        tail = max(tier(SHARE * self.scale), SMALLEST_DELTA)
         try:
-            return self.ends(Gaussian(mu).bracket(Resolution(fineness=CELLS, tail=tail)))
+            return self.ends(gaussian_bracket(mu, self.scale))
         except LikelihoodRangeError:
             one = gaussian_bounds("epsilon" if self.is_epsilon else "delta", 1.0 / mu, self.at)
             lower = one[0] if self.repeats.none == 0.0 else self.trivial  # if the score is constant
@@ -285,13 +281,16 @@ class BestOf(Question):
         if self.is_epsilon:
             return max(each.epsilon(self.at) for each in found)
         extra = self.repeats.none * -math.expm1(min(0.0, self.at))  # if nothing is run
-        most = min(1.0, max(each.delta(self.at) for each in found) + extra)
+        most = min(1.0, max(each.delta(self._asked(each)) for each in found) + extra)
         return most if self.at < 0.0 else min(most, moved)
 
     def _asked(self, envelope: Envelope) -> float:
-        return envelope.epsilon(self.at) if self.is_epsilon else self.at
+        """Return the epsilon in question, or the largest one that is in the range of doubles."""
+        return envelope.epsilon(self.at) if self.is_epsilon else min(self.at, LARGEST_EPSILON)
 
     def lower(self, distribution: RatioDistribution) -> float:
+        if not self.is_epsilon and self.at > LARGEST_EPSILON:
+            return self.trivial
         found = [
             best_test(distribution, direction, self.repeats, self._worth)
             for direction in DIRECTIONS[self.adjacency]
@@ -301,8 +300,7 @@ class BestOf(Question):
     def _worth(self, won: Array, lost: Array) -> Array:
         """Return a lower bound of the quantity from a set with these probabilities."""
         if self.is_epsilon:
-            over = np.maximum(won - self.at, 0.0) * (1.0 - 4.0 * UNIT)
             with np.errstate(divide="ignore"):
-                found = np.log(over) - np.log(lost)
+                found = np.log(np.maximum(won - self.at, 0.0) / lost)
             return np.asarray(found - FEW_FUNCTIONS * (1.0 + np.abs(found)))
         return np.asarray(won - math.exp(self.at) * lost * (1.0 + FEW_FUNCTIONS) - UNIT * won)

@@ -199,6 +199,14 @@ def test_delta_at_the_ends_of_epsilon_is_on_the_other_side() -> None:
     assert above.lower <= 1e-5
 
 
+@pytest.mark.parametrize("at", [-100.0, 650.0, 720.0, 10_000.0])
+def test_delta_at_the_ends_of_its_domain_has_both_ends(at: float) -> None:
+    fields = {"phases": "none(sigma=1,steps=1)", "repeats": "poisson(5)", "adjacency": "add-remove"}
+    found = answered("tuned-delta", "tuned.certified", **fields, epsilon=at)
+    assert 0.0 <= found.lower <= found.upper
+    assert found.upper <= 1e-30 if at > 0.0 else found.lower > 0.999
+
+
 def test_cut_batches_are_moved_by_the_mean_number_of_runs() -> None:
     cut = "truncated-poisson(sigma=1,sampling_probability=0.05,examples=1000,largest_batch=90,steps=10)"
     whole = "poisson(sigma=1,sampling_probability=0.05,steps=10)"
