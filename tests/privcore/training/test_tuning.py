@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from privcore import Answer, DomainError, find_problem
 from privcore.likelihood_ratio.distribution import RatioDistribution
@@ -173,6 +173,17 @@ def test_one_run_has_the_epsilon_of_the_run() -> None:
 def test_the_ends_are_close(law: str, widest: float) -> None:
     found = epsilon("none(sigma=1,steps=1)", law)
     assert found.lower < found.upper <= widest * found.lower
+
+
+def test_the_bound_by_the_largest_quotient_is_larger_as_the_page_says() -> None:
+    def delta(at: float) -> float:
+        return float(stats.norm.cdf(0.5 - at) - math.exp(at) * stats.norm.cdf(-0.5 - at))
+
+    stop, mean = 0.1, 10.0
+    one = optimize.brentq(lambda at: (1.0 - stop) * delta(at) - stop * math.expm1(at), 0.0, 9.0)
+    known = 2.0 * one + optimize.brentq(lambda at: mean * delta(at) - 1e-5, 0.0, 20.0)
+    assert known == pytest.approx(6.618, abs=5e-4)
+    assert epsilon("none(sigma=1,steps=1)", "geometric(10)").upper == pytest.approx(6.4245, abs=1e-3)
 
 
 def test_more_runs_cost_more_and_a_fixed_number_more_than_a_random_one() -> None:
