@@ -52,6 +52,8 @@ class Question:
     """
 
     falls = False
+    alone = "closed form"
+    """Note on the quantity of a Gaussian mechanism."""
 
     asks: str
     at: float

@@ -61,7 +61,7 @@ def enclosed_run(
     if bounds.tight:
         ratio = bounds.above[0].ratio
         if isinstance(ratio, Gaussian):
-            return *closed_form(question, ratio.mu), "closed form"
+            return *closed_form(question, ratio.mu), question.alone
         outer = outermost(question, unamplified)
         alone = _chosen_alone(ratio, question)
         if alone is not None:

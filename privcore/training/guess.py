@@ -72,6 +72,8 @@ class GuessQuestion(PowerQuestion):
         attained: Whether the ratio is that of outputs in which nothing but the candidates differs.
     """
 
+    alone = "cells of a Gaussian mechanism"
+
     candidates: int
     attained: bool
 

@@ -242,6 +242,8 @@ class BestOf(Question):
         size: Order of magnitude of the delta in question.
     """
 
+    alone = "cells of a Gaussian mechanism"
+
     repeats: Repeats
     size: float
 
