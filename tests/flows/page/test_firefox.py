@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from selenium import webdriver
 
+from tests.flows.page.axe import findings
 from tests.flows.page.browser import visit, wait
 from tests.flows.page.drawn import asked
 from tests.flows.page.engine import computed
@@ -13,6 +14,7 @@ from tests.flows.page.firefox import Firefox, firefox
 
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("page")]
 
+RUN = "#loader=poisson&n=60000&batch=256&epochs=10&noise=1.1&delta=1e-5"
 WIDE = "#problem=allocation-epsilon&sigma=1.5&steps=500&delta=1e-7&participations=1&epochs=1"
 
 
@@ -48,3 +50,12 @@ def test_firefox_shows_a_stored_and_a_computed_bracket_and_complains_about_nothi
     assert any(url.endswith("/engine/engine.js") for url in fox.requested)
     assert [url for url in fox.requested if not url.startswith((origin, "about:", "data:"))] == []
     assert fox.complaints == []
+
+
+def test_axe_finds_nothing_in_firefox(fox: Firefox, page: str) -> None:
+    for where, selector in ((RUN, "#run-curve output"), (WIDE, "#tight")):
+        fox.visit(page + where)
+        fox.text(selector)
+        held, violated = findings(fox)
+        assert held > 10
+        assert violated == [], where

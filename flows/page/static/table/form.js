@@ -204,7 +204,7 @@ export function sliderOf(field, values, input, changed) {
     const x = number(input.value);
     const below = places.findLast(({ value }) => value <= x) ?? places[0];
     if (!Number.isNaN(x)) element.value = Math.round(LENGTH * below.place);
-    element.setAttribute("aria-valuetext", input.value);
+    element.setAttribute("aria-valuetext", input.value || "not chosen");
   };
   const move = (value) => {
     input.value = exactly(value);
