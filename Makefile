@@ -76,10 +76,10 @@ ship: $(STAMP)  ## compute what changed in the sweep `lookup`, and put its table
 test: $(STAMP)  ## run a sample of the tests, drawn by the commit (about two minutes)
 	$(BIN)/python -m pytest $(SPREAD)
 
-test-all: $(STAMP)  ## run all tests except the slow tests (fifty minutes)
+test-all: $(STAMP)  ## run every test, of costly ones some cases, drawn by the commit
 	$(BIN)/python -m pytest --suite all $(SPREAD)
 
-soak: $(STAMP)  ## run the slow tests (minutes to hours)
+soak: $(STAMP)  ## run the slow tests, and the cases that test-all did not draw (hours)
 	$(BIN)/python -m pytest -m soak $(SPREAD)
 
 faults: $(STAMP)  ## run the fault injection tests and write their table into docs/faults.md

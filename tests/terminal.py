@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.busy import stretched
+
 ROWS = 50
 PATIENCE = 120.0  # seconds
 _PIECES = re.compile(
@@ -152,7 +154,7 @@ class Terminal:
 
     def read(self, until: str = "", *, seconds: float = PATIENCE) -> str:
         """Read until words are seen, or, without words, until no program has the terminal open."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + stretched(seconds)
         while not (until and until in self.screen.text):
             assert time.monotonic() < end, f"waited {seconds} s for {until!r}: {self.screen.text}"
             if not select.select([self.descriptor], [], [], 0.2)[0]:

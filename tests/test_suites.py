@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.suites import CASES, RESULTS, TESTS
+from tests.suites import BUDGET, CASES, RESULTS, TESTS
 
 MODULES = {
     "test_a.py": """
@@ -63,9 +64,40 @@ def test_single(): pass
 def test_a_named_test_always_runs_and_the_sample_has_its_size(
     arguments: list[str], number: int, tmp_path: Path, repository: Path
 ) -> None:
+    assert f"{number} passed" in ended(tmp_path, repository, *arguments)
+
+
+def test_a_costly_test_has_as_many_cases_as_fit_and_soak_has_the_others(
+    tmp_path: Path, repository: Path
+) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "import pathlib, tests.suites\ntests.suites.COSTS = pathlib.Path(__file__).with_name('costs.json')\n"
+    )
+    costs = {
+        "test_a.py::test_many": BUDGET / 4,
+        "test_a.py::test_few": 7 * BUDGET,
+        "test_b.py::test_case": 0.1,
+    }
+    (tmp_path / "costs.json").write_text(json.dumps(costs))
+    cheap = 1 + 9 + 3 + 10 + 9
+    counts = []
+    for seed in range(6):
+        chosen = ["--suite", "all", "--seed", str(seed)]
+        found = [
+            int(re.findall(r"(\d+) passed", ended(tmp_path, repository, *chosen, "-m", marks))[0])
+            for marks in ("not soak", "soak")
+        ]
+        assert sum(found) == cheap + 20 + 5
+        counts.append(found[0] - cheap - 4)
+    assert set(counts) == {0, 1}, "a third of a case on average"
+    assert f"{cheap + 20 + 5} passed" in ended(tmp_path, repository, *MODULES)
+
+
+def ended(folder: Path, repository: Path, *arguments: str) -> str:
+    """Return what pytest prints about the modules in a folder."""
     for name, text in MODULES.items():
-        (tmp_path / name).write_text(text)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  sampled(n)\n  thorough\n  soak\n")
+        (folder / name).write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  sampled(n)\n  thorough\n  soak\n")
     command = [
         sys.executable,
         "-m",
@@ -80,10 +112,10 @@ def test_a_named_test_always_runs_and_the_sample_has_its_size(
     environment = os.environ | {"PYTHONPATH": str(repository)}
     environment.pop("PYTEST_ADDOPTS", None)
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{number} passed" in done.stdout
+    return done.stdout
 
 
 def test_every_sample_has_the_tests_that_notice_seeded_faults(repository: Path) -> None:

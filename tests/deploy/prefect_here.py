@@ -141,7 +141,9 @@ class PrefectHere:
         """Send a POST request to the API; return its answer."""
         tries = 5
         while True:
-            answer = httpx.post(f"{self.address}/{path}", json=content, timeout=60, trust_env=False)
+            answer = httpx.post(
+                f"{self.address}/{path}", json=content, timeout=stretched(60), trust_env=False
+            )
             tries -= 1
             if answer.status_code < 500 or not tries:  # else its SQLite was locked
                 break
@@ -151,7 +153,9 @@ class PrefectHere:
 
     def settings(self) -> dict[str, Any]:
         """The settings that the server works with."""
-        return dict(httpx.get(f"{self.address}/admin/settings", timeout=60, trust_env=False).json())
+        return dict(
+            httpx.get(f"{self.address}/admin/settings", timeout=stretched(60), trust_env=False).json()
+        )
 
     def deployment(self, name: str) -> dict[str, Any]:
         """The deployment of that name."""
@@ -193,7 +197,10 @@ class PrefectHere:
     def history(self, run_id: str) -> list[tuple[str, str]]:
         """The states of a run: their names with their messages."""
         answer = httpx.get(
-            f"{self.address}/flow_run_states/", params={"flow_run_id": run_id}, timeout=60, trust_env=False
+            f"{self.address}/flow_run_states/",
+            params={"flow_run_id": run_id},
+            timeout=stretched(60),
+            trust_env=False,
         )
         return [(state["name"], state["message"] or "") for state in answer.json()]
 

@@ -19,6 +19,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
+from tests.busy import stretched
+
 CHROMIUM, DRIVER = "chromium", "chromedriver"
 Read = TypeVar("Read")
 FLAGS = (
@@ -123,7 +125,7 @@ def call(browser: Scripted, body: str, *arguments: Any) -> Any:
 def read(browser: webdriver.Chrome, reading: Callable[[webdriver.Chrome], Read]) -> Read:
     """Read the page by a function, again while nothing is found or the page moves an element meanwhile."""
     moved = [StaleElementReferenceException, ElementClickInterceptedException]
-    patience = WebDriverWait(browser, 20, poll_frequency=0.05, ignored_exceptions=moved)
+    patience = WebDriverWait(browser, stretched(20), poll_frequency=0.05, ignored_exceptions=moved)
     return patience.until(reading)
 
 
