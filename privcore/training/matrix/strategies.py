@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 SMALLEST, LARGEST = 1e-6, 1e6
 """Range of the largest entry of a matrix."""
 MOST_BANDS = 100_000
+MOST_INVERSE_BANDS = 1000
 MOST_BYTES = 5e8
 """Largest file of a matrix."""
 MOST_BINS = 2048
@@ -272,6 +273,30 @@ def square_root(bands: int) -> tuple[float, ...]:
     return (1.0, *np.cumprod((2.0 * k - 1.0) / (2.0 * k)).tolist())
 
 
+def inverse_square_root(bands: int) -> tuple[float, ...]:
+    r"""Return the coefficients of the matrix C whose inverse is banded, before scaling.
+
+    $C^{-1}$ has the first w coefficients $1, -1/2, -1/8, \dots$ of $\sqrt{1 - x}$. All but the first are
+    negative and sum to more than -1, so those of C are positive and fall geometrically. They end where all
+    further squares together are below the rounding of the sum of squares.
+
+    Example:
+        >>> inverse_square_root(2)[:4], inverse_square_root(100)[:4] == square_root(4)
+        ((1.0, 0.5, 0.25, 0.125), True)
+    """
+    earlier = np.cumprod((2.0 * np.arange(1, bands) - 3.0) / (2.0 * np.arange(1, bands)))
+    earlier = -earlier[::-1]  # the last coefficient of C meets the second one of its inverse
+    share = float(earlier.sum())
+    found = np.zeros(bands - 1 + MOST_BANDS)  # zeros in place of the coefficients before the first
+    found[bands - 1] = 1.0
+    for k in range(bands, found.size):
+        found[k] = found[k - bands + 1 : k] @ earlier
+        window = float(found[k - bands + 2 : k + 1].max(initial=0.0))  # later ones are below share * window
+        if bands * window**2 <= 1e-34 * (1.0 - share**2):
+            return tuple(np.trim_zeros(found[bands - 1 : k + 1], "b").tolist())
+    raise AssertionError(bands)  # unreachable for at most `MOST_INVERSE_BANDS`
+
+
 def _coefficients(inside: str) -> tuple[float, ...]:
     """Return the coefficients of a Toeplitz matrix, or raise the error about the first impossible one."""
     found = [number(word) for word in inside.split(",")]
@@ -293,12 +318,19 @@ def _coefficients(inside: str) -> tuple[float, ...]:
     return tuple(values)
 
 
-def _bands(inside: str) -> int:
-    """Return the number of bands of a square root, or raise the error about it."""
+def _bands(name: str, inside: str) -> int:
+    """Return the number of bands of a square root or of its inverse, or raise the error about it."""
     word = inside.strip()
-    if not re.fullmatch(r"[0-9]{1,9}", word) or not 1 <= int(word) <= MOST_BANDS:
-        raise DomainError(f"Expected banded-sqrt(w) with w in {{1, ..., {MOST_BANDS}}}, got {word[:40]!r}.")
+    if not re.fullmatch(r"[0-9]{1,9}", word) or not 1 <= int(word) <= ROOTS[name][1]:
+        raise DomainError(f"Expected {name}(w) with w in {{1, ..., {ROOTS[name][1]}}}, got {word[:40]!r}.")
     return int(word)
+
+
+ROOTS = {
+    "banded-sqrt": (square_root, MOST_BANDS),
+    "banded-inverse-sqrt": (inverse_square_root, MOST_INVERSE_BANDS),
+}
+"""Coefficients of a number of bands, and the largest number, by the name of the strategy."""
 
 
 def canonical(text: str) -> str | None:
@@ -316,8 +348,8 @@ def canonical(text: str) -> str | None:
         return None
     if call[1] == "toeplitz":
         return f"toeplitz({','.join(map(spelled, _coefficients(call[2])))})"
-    if call[1] == "banded-sqrt":
-        return f"banded-sqrt({_bands(call[2])})"
+    if call[1] in ROOTS:
+        return f"{call[1]}({_bands(call[1], call[2])})"
     if call[1] not in ("matrix", "gram"):
         return None
     given = _HASHED.fullmatch(call[2])
@@ -341,8 +373,8 @@ def strategy(text: str) -> Strategy:
         given = _HASHED.fullmatch(call[2])
         assert given is not None
         return StoredMatrix(call[1], given[1], given[2])
-    if call[1] == "banded-sqrt":
-        root = square_root(_bands(call[2]))
+    if call[1] in ROOTS:
+        root = ROOTS[call[1]][0](_bands(call[1], call[2]))
         return Toeplitz(root, 1.0 / math.sqrt(math.fsum(c * c for c in root)), 1.0)
     c = _coefficients(call[2])
     largest = max(c)

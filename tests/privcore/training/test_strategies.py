@@ -1,11 +1,13 @@
 """Strategy matrices: their Gram matrices against products of whole matrices, and refusals of bad ones."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 
 from privcore import DomainError, PrivsweepError
 from privcore.likelihood_ratio.correlated.chains import _paths, shortest
@@ -26,11 +28,23 @@ def whole(bands: int, total: int) -> Any:
     return sum(c[k] * np.eye(total, k=-k) for k in range(min(bands, total)))
 
 
+def inverted(bands: int, total: int) -> Any:
+    """Return the T x T matrix whose inverse is banded, with columns of norm 1 if they were not cut."""
+    d = scipy.special.binom(0.5, np.arange(bands)) * (-1.0) ** np.arange(bands)
+    column = scipy.signal.lfilter([1.0], d, np.eye(1, 60 * bands)[0])
+    return np.linalg.inv(sum(d[k] * np.eye(total, k=-k) for k in range(min(bands, total)))) / np.linalg.norm(
+        column
+    )
+
+
+@pytest.mark.parametrize(("name", "matrix"), [("banded-sqrt", whole), ("banded-inverse-sqrt", inverted)])
 @pytest.mark.parametrize(("steps", "epochs", "bands"), RUNS)
-def test_gram_matrices_and_columns_are_those_of_the_whole_matrix(steps: int, epochs: int, bands: int) -> None:
-    c = whole(bands, steps * epochs)
+def test_gram_matrices_and_columns_are_those_of_the_whole_matrix(
+    name: str, matrix: Callable[[int, int], Any], steps: int, epochs: int, bands: int
+) -> None:
+    c = matrix(bands, steps * epochs)
     means = np.array([c[:, j::steps].sum(axis=1) for j in range(steps)])
-    found = strategy(f"banded-sqrt({bands})")
+    found = strategy(f"{name}({bands})")
     assert found.gram(steps, epochs) == pytest.approx(means @ means.T, rel=ROUNDING, abs=1e-15)
     assert found.sensitivity(steps, epochs) == pytest.approx(
         np.linalg.norm(means, axis=1).max(), rel=ROUNDING
@@ -155,6 +169,7 @@ def above_all_rotations(gram: Any, found: Any, places: Any) -> bool:
         ("banded-sqrt(0)", r"w in \{1"),
         ("banded-sqrt(2.5)", r"w in \{1"),
         ("banded-sqrt(-3)", r"w in \{1"),
+        ("banded-inverse-sqrt(1001)", r"w in \{1, \.\.\., 1000\}"),
         ("matrix(/nowhere/c.npy)", "is not a file"),
         ("identity", "Expected strategy in"),
         ("toeplitz()", "Expected strategy in"),
