@@ -32,10 +32,10 @@ CASES = 2
 TESTS = 3
 """Tests of a module in the sample."""
 
-SHARE = 6
+SHARE = 9
 """Modules for each one in the sample."""
 
-BUDGET = 10.0
+BUDGET = 6.0
 """Seconds of a test function in `make test-all`, on two busy cores."""
 
 SELDOM = 3
