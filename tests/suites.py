@@ -39,7 +39,7 @@ BUDGET = 6.0
 """Seconds of a test function in `make test-all`, on two busy cores."""
 
 SELDOM = 3
-"""Commits of which at least one runs a case of a costly test function, on average."""
+"""Commits for each one that runs a case of a test function which costs more, on average."""
 
 COSTS = Path(__file__).with_name("costs.json")
 """Mean seconds of a case of costly test functions."""

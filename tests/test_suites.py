@@ -87,7 +87,7 @@ def test_a_costly_test_has_as_many_cases_as_fit_and_soak_has_the_others(
 
 
 def ended(folder: Path, repository: Path, *arguments: str) -> str:
-    """Return what pytest prints about the modules in a folder."""
+    """Return the output of pytest for the modules in a folder."""
     for name, text in MODULES.items():
         (folder / name).write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  sampled(n)\n  thorough\n  soak\n")

@@ -287,7 +287,7 @@ class BestOf(Question):
         return most if self.at < 0.0 else min(most, moved)
 
     def _asked(self, envelope: Envelope) -> float:
-        """Return the epsilon in question, or the largest one that is in the range of doubles."""
+        """Return the epsilon in question, or the largest one in the range of doubles."""
         return envelope.epsilon(self.at) if self.is_epsilon else min(self.at, LARGEST_EPSILON)
 
     def lower(self, distribution: RatioDistribution) -> float:

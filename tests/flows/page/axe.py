@@ -1,4 +1,4 @@
-"""What axe, the checker of accessibility, finds on the page that a browser shows."""
+"""The findings of axe, the checker of accessibility, on the page of a browser."""
 
 from importlib.resources import files
 
@@ -13,7 +13,7 @@ FINDINGS = """
 
 
 def findings(browser: Scripted) -> tuple[int, list[str]]:
-    """Return how many rules hold on the page, and each violation with its place."""
+    """Return the number of rules that hold on the page, and each violation with its place."""
     browser.execute_async_script(f"{AXE}; arguments[arguments.length - 1](null);")
     held, violated = call(browser, FINDINGS)
     return held, violated
