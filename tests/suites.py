@@ -39,7 +39,7 @@ BUDGET = 6.0
 """Seconds of a test function in `make test-all`, on two busy cores."""
 
 SELDOM = 3
-"""Commits for each one that runs a case of a test function which costs more, on average."""
+"""Mean number of commits from one case to the next, for a test function whose cases cost more."""
 
 COSTS = Path(__file__).with_name("costs.json")
 """Mean seconds of a case of costly test functions."""

@@ -23,8 +23,8 @@ STRATEGY = Text(
     typical=("toeplitz(1)", "banded-sqrt(4)", "toeplitz(1,0.5)", "banded-sqrt(16)"),
     meaning=(
         "Strategy matrix C, lower triangular without negative entries: coefficients of a Toeplitz matrix, "
-        "the square root with W bands, or with W bands of its inverse, scaled to columns of norm 1, or a file "
-        "with C or with the inner products of the means of the bins"
+        "the square root with W bands, or with W bands of its inverse, scaled to columns of norm 1, or a "
+        "file with C or with the inner products of the means of the bins"
     ),
 )
 SIGMA = replace(
