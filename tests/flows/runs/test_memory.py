@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
@@ -58,23 +59,26 @@ def test_batches_whose_memory_exceeds_the_node_together_are_computed_one_after_a
 
 OTHER_PROGRAM = """
 import sys, time, psutil
-most, end = float(sys.argv[1]), time.monotonic() + float(sys.argv[2])
-held = []
-while time.monotonic() < end:
+most, held = float(sys.argv[1]), []
+while True:
     memory = psutil.virtual_memory()
     if memory.total - memory.available < most:
         held.append(bytearray(b"x") * 100_000_000)
     else:
         time.sleep(0.1)
 """
-"""A program that fills the memory of the machine up to a number of bytes, for a number of seconds."""
+"""A program that fills the memory of the machine up to a number of bytes, until it is ended."""
+POINTS = 1000
+LOGS = "session_*/logs/raylet.*"
+ENDED = "based on the killing policy"
+"""Ray's log of a process that it ended for lack of memory."""
 
 
 def test_batches_that_ray_ends_for_lack_of_memory_are_computed_when_there_is_memory_again(
     folder: Path, start: Start
 ) -> None:
     spec, store, log = (folder / f"short{end}" for end in (".toml", "", ".log"))
-    spec.write_text(SLOW.format(name="short", points=500))
+    spec.write_text(SLOW.format(name="short", points=POINTS))
     memory = psutil.virtual_memory()
     most = memory.total - memory.available + 3e9
     with RayCluster(
@@ -84,15 +88,20 @@ def test_batches_that_ray_ends_for_lack_of_memory_are_computed_when_there_is_mem
         address = ("--ray-address", cluster.address)
         running = start("run", spec, "--store", store, "--json", *address, environment=cluster.environment)
         wait_for_parts(store, 1, running)
-        command = [sys.executable, "-c", OTHER_PROGRAM, str(most + 5e8), str(15)]
-        subprocess.run(command, check=True)
+        other = subprocess.Popen([sys.executable, "-c", OTHER_PROGRAM, str(most + 5e8)])
+        try:
+            end = time.monotonic() + stretched(60)
+            while not any(ENDED in log.read_text() for log in cluster.folder.glob(LOGS)):
+                assert time.monotonic() < end, "Ray has not ended a batch"
+                time.sleep(0.5)
+        finally:
+            other.kill()
+            other.wait()
         code, out, err = running.end(timeout=stretched(300))
-        said = "".join(path.read_text() for path in cluster.folder.glob("session_*/logs/raylet.*"))
-    assert "based on the killing policy" in said, "Ray has ended batches"
     assert code == 0, err
-    assert json.loads(out)["statuses"] == {"ok": 500}
+    assert json.loads(out)["statuses"] == {"ok": POINTS}
     with open_store(store) as opened:
-        assert rows_and_points(opened) == (500, 500)
+        assert rows_and_points(opened) == (POINTS, POINTS)
         assert opened.verify() == []
 
 
