@@ -1,13 +1,11 @@
-"""Measures the seconds of costly test functions: `python -m tests.costs` writes tests/costs.json.
+"""Writes the seconds of costly test functions from a report of pytest: `python -m tests.costs report.xml`.
 
-All tests but soak run with all their cases, in hours. With the name of a report, which pytest writes with
-`--junitxml`, only the functions that have run for it get new numbers.
+All tests with all their cases run, in hours, by `pytest --suite cases -n 3 --dist loadgroup
+--junitxml=report.xml -o junit_duration_report=call`. After a part of them, only their numbers change.
 """
 
 import json
-import subprocess
 import sys
-import tempfile
 from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
@@ -35,16 +33,7 @@ def updated(costs: dict[str, float], seconds: dict[str, list[float]]) -> dict[st
     return {test: round(means.get(test, costs.get(test, 0.0)), 2) for test in sorted(costs.keys() | costly)}
 
 
-def main() -> None:
-    """Measure, or read a report, and write the file."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder) / "report.xml"
-        if not report.exists():
-            command = ["pytest", "--suite", "cases", "-n", "3", "--dist", "loadgroup", f"--junitxml={report}"]
-            subprocess.run([sys.executable, "-m", *command], check=True)
-        costs = updated(json.loads(COSTS.read_text(encoding="utf-8")), measured(report))
-    COSTS.write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    known = json.loads(COSTS.read_text(encoding="utf-8"))
+    new = updated(known, measured(Path(sys.argv[1])))
+    COSTS.write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")

@@ -3,7 +3,7 @@
 A change cannot wait for hours, so `make test-all` gives each test function `BUDGET` seconds: of a costly one
 it runs as many cases as fit, drawn by the commit, and one of them in every third commit if even that does not
 fit. `make soak` runs the others. `tests/costs.json` has the seconds of a case, which `python -m tests.costs`
-measures.
+writes from a report.
 
 `make test` draws one module of `SHARE`, since the import and the preparation of a module often take longer
 than its tests. Of a drawn module, it runs `TESTS` of the tests without a mark of their own, or n if the

@@ -154,7 +154,8 @@ class Terminal:
 
     def read(self, until: str = "", *, seconds: float = PATIENCE) -> str:
         """Read until words are seen, or, without words, until no program has the terminal open."""
-        end = time.monotonic() + stretched(seconds)
+        seconds = stretched(seconds)
+        end = time.monotonic() + seconds
         while not (until and until in self.screen.text):
             assert time.monotonic() < end, f"waited {seconds} s for {until!r}: {self.screen.text}"
             if not select.select([self.descriptor], [], [], 0.2)[0]:

@@ -20,6 +20,7 @@ from selenium.webdriver.common.keys import Keys
 from flows.cli.app import run
 from flows.page.tabs import TABS
 from flows.printing import rounded_down, rounded_up
+from tests.flows.page.axe import findings
 from tests.flows.page.browser import (
     await_curve,
     call,
@@ -343,6 +344,19 @@ def test_text_is_readable_in_light_and_dark(
     assert [each for each in found if each[1] < READABLE] == []
     paper = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", paper)[:3])) < 150) == (scheme == "dark")
+
+
+@pytest.mark.parametrize("width", [360, 1360])
+def test_axe_finds_nothing_on_any_tab(
+    browser: webdriver.Chrome, page: str, scheme: str, phone: dict[str, Any], width: int
+) -> None:
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone | {"width": width})
+    for where in (RUN, *(f"#tab={tab.name}" for tab in TABS)):
+        visit(browser, page + where)
+        await_curve(browser) if where == RUN else wait(browser, "#content")
+        held, violated = findings(browser)
+        assert held > 10
+        assert violated == [], (where, scheme)
 
 
 def test_a_slider_moves_the_exact_value_and_the_address_keeps_it(
